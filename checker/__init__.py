@@ -1,0 +1,1 @@
+"""What can be proved of a protocol: the properties, and the engines that decide them."""

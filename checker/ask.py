@@ -1,0 +1,110 @@
+"""Asking engines: which engine answers what, what each said, and whether they agree."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from ..protocol.unroll import Limits
+from .analysis import Analysis
+from .engine import Declined, Engine, Stuck
+from .explorer import Explorer
+from .happens_before import HappensBefore
+from .properties import PROPERTIES, Method
+from .smt import Cuts
+from .smt_times import Times
+
+
+@dataclass(slots=True)
+class Answers:
+    """What one engine said. ``declined``: why it did not, else None.
+
+    ``violated`` are indices into the analysis's obligations, of the properties that were asked.
+    """
+
+    engine: str
+    declined: str | None = None
+    stuck: Stuck | None = None
+    completes: bool = True
+    violated: list[int] = field(default_factory=list)
+
+
+class EngineDisagreement(Exception):
+    """Two engines gave different answers: a fault of this tool. ``path`` has what to report."""
+
+    def __init__(self, message: str, path: str | None) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+def make_engine(name: str, analysis: Analysis, limits: Limits) -> Engine:
+    """The engine called ``name`` over ``analysis``. Raises Declined."""
+    if name == "happens-before":
+        return HappensBefore(analysis.sync)
+    if name == "z3":
+        if analysis.sync.undetermined is None:
+            return Cuts(analysis.sync, rlimit=limits.rlimit)
+        return Times(analysis.sync, rlimit=limits.rlimit)
+    if name == "explore":
+        return Explorer(analysis.sync, analysis.obligations, max_states=limits.max_states)
+    raise ValueError(f"no engine {name}")
+
+
+def ask(name: str, analysis: Analysis, chosen: Sequence[str], limits: Limits) -> Answers:
+    """Everything that the chosen properties need to know from engine ``name``."""
+    asked = [i for i, o in enumerate(analysis.obligations) if o.property in chosen]
+    dynamic = any(PROPERTIES[p].method is not Method.STATIC or PROPERTIES[p].at_end for p in chosen)
+    answers = Answers(name)
+    if not dynamic:
+        return answers
+    try:
+        engine = make_engine(name, analysis, limits)
+        answers.stuck = engine.stuck()
+        answers.completes = engine.completes()
+        found = engine.violated([analysis.obligations[i] for i in asked])
+    except Declined as reason:
+        answers.declined = reason.reason
+        return answers
+    answers.violated = [asked[i] for i in found]
+    return answers
+
+
+def compare(analysis: Analysis, answers: Sequence[Answers]) -> None:
+    """Raises EngineDisagreement unless all engines that answered said the same."""
+    given = [a for a in answers if a.declined is None]
+    for a, b in zip(given, given[1:], strict=False):
+        if (a.stuck is None) != (b.stuck is None) or a.completes != b.completes:
+            raise _disagreement(analysis, a, b, "deadlock-freedom")
+        if a.violated != b.violated:
+            first = min(set(a.violated) ^ set(b.violated))
+            raise _disagreement(analysis, a, b, analysis.obligations[first].property)
+
+
+def _disagreement(analysis: Analysis, a: Answers, b: Answers, where: str) -> EngineDisagreement:
+    instance = analysis.instance
+    content = {
+        "program": instance.protocol.digest(),
+        "parameters": dict(instance.values),
+        "profile": instance.profile.name,
+        "barrier_all": instance.barrier_all.value,
+        "property": where,
+        a.engine: {"stuck": a.stuck is not None, "violated": a.violated},
+        b.engine: {"stuck": b.stuck is not None, "violated": b.violated},
+        "program_text": repr(instance.protocol.programs),
+    }
+    path: str | None = None
+    try:
+        with tempfile.NamedTemporaryFile(
+            "wb", prefix="mc2proof-disagreement-", suffix=".json", delete=False
+        ) as file:
+            file.write(msgspec.json.encode(content))
+            path = str(Path(file.name))
+    except OSError:
+        path = None  # nowhere to write: the message still says what disagrees
+    return EngineDisagreement(
+        f"{a.engine} and {b.engine} disagree on {where} of {instance.protocol.name}", path
+    )

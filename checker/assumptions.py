@@ -1,0 +1,47 @@
+"""The assumptions of a verdict: everything that it rests on and the sources do not say."""
+
+from __future__ import annotations
+
+from ..protocol.profile import BarrierAll, Profile
+from ..protocol.program import Barrier, Protocol, Put, statements
+from .analysis import Analysis
+from .report import AssumptionNote
+from .static import collides_with_barrier, flag_range
+
+
+def assumptions_of(
+    protocol: Protocol,
+    analysis: Analysis | None,
+    barrier_all: BarrierAll | None,
+    profile: Profile,
+) -> list[AssumptionNote]:
+    """The assumptions on which the verdicts about ``protocol`` rest, in a fixed order."""
+    used = [s for program in protocol.programs.values() for s in statements(program)]
+    notes = []
+    if any(isinstance(s, Barrier) and s.function == "aclshmem_barrier_all" for s in used):
+        notes.append(_barrier_note(barrier_all))
+    notes.append(
+        AssumptionNote("one-launch", "one launch; what a second launch may do is not judged")
+    )
+    notes.append(AssumptionNote("flags-cleared", "all flag counters are 0 when the launch begins"))
+    if not profile.native_puts and any(isinstance(s, Put) for s in used):
+        text = f"{profile.name} has no UDMA: its puts are taken to behave as on ascend950"
+        notes.append(AssumptionNote("puts-emulated", text))
+    if analysis is not None and collides_with_barrier(flag_range(analysis.sync, strict_ids=False)):
+        text = "the barrier's own flags are undisturbed, although a user's flag meets them"
+        notes.append(AssumptionNote("barrier-undisturbed", text, warning=True))
+    notes += [AssumptionNote(a.code, a.text) for a in protocol.assumptions]
+    return notes
+
+
+def _barrier_note(barrier_all: BarrierAll | None) -> AssumptionNote:
+    meaning = {
+        BarrierAll.VEC: "AIVs only, draining the pipes, flag id 14",
+        BarrierAll.MIX: "AIVs and AICs, draining the pipes, flag ids 11-13",
+        BarrierAll.SOFT: "AIVs only, no flags, no draining",
+    }
+    chosen = barrier_all or BarrierAll.VEC
+    text = f"aclshmem_barrier_all is taken as {chosen.value} ({meaning[chosen]})"
+    if barrier_all is None:
+        text += " by default: what it is depends on the build, see --barrier-all"
+    return AssumptionNote("barrier-all", text, warning=barrier_all is None)

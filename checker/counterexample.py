@@ -1,0 +1,349 @@
+"""From a violated obligation to the shortest bad timing: shrunk, replayed, with a trace.
+
+Shrinking searches smaller parameters for the same fault; the timing is the causal past of the
+conflict, arranged so that the conflict shows and cores switch rarely. Nothing is shown that the
+Machine has not replayed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..protocol.errors import Mc2proofError, TraceError
+from ..protocol.evaluate import Value
+from ..protocol.expr import Var, VarKind, variables
+from ..protocol.instance import Instance, Kind
+from ..protocol.machine import Action, ActionKind, Moment, Phase
+from ..protocol.order import PIPES
+from ..protocol.program import For, Pipe, Protocol, statements
+from ..protocol.replay import ShownStep, run
+from ..protocol.sync import Sync
+from ..protocol.trace import Claim, Trace, encode, to_words, write_actions
+from ..protocol.unroll import Limits, unroll
+from .analysis import Analysis, analyse
+from .engine import Declined, Stuck
+from .explain import conflict_of, conflict_of_stuck
+from .happens_before import HappensBefore
+from .obligations import NEVER, Obligation
+from .report import Counterexample, Step
+from .smt_times import Times
+
+SMALL = Limits(max_events=20_000)
+"""Shrinking looks at instances up to this size only."""
+
+TRIED_VALUES = 40
+"""How many values of each parameter shrinking tries."""
+
+CONSIDERED = 50
+"""Among how many violated obligations the shortest is chosen."""
+
+POINTS_FOR_TIMES = 600
+"""Instances without one order are shrunk with Z3 up to this many points."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A fault in one instance: an obligation (with the equal core that shows it), or a stuck state."""
+
+    analysis: Analysis
+    obligation: Obligation | None
+    case: int
+    stuck: Stuck | None
+    points: tuple[int, ...]
+
+
+def counterexample(instance: Instance, property_name: str, code: str) -> Counterexample | None:
+    """The shortest timing found that shows fault ``code`` of ``property_name``; None: none found."""
+    values = dict(instance.values)
+    failure = _failure(instance, property_name, code)
+    before = None
+    while before != values:
+        before = values
+        for name in _shrinkable(instance.protocol):
+            for candidate in _candidates(instance.protocol, values, name):
+                smaller = _unrolled(instance, candidate)
+                found = None if smaller is None else _failure(smaller, property_name, code)
+                if found is not None:
+                    values, failure = candidate, found
+                    break
+    if failure is None:
+        return None
+    return _shown(failure, property_name, code)
+
+
+def smallest_values(instance: Instance, fails: Callable[[Instance], bool]) -> Mapping[str, Value]:
+    """Smaller parameters at which ``fails(instance)`` still holds: for faults found by counting."""
+    values = dict(instance.values)
+    before = None
+    while before != values:
+        before = values
+        for name in _shrinkable(instance.protocol):
+            for candidate in _candidates(instance.protocol, values, name):
+                smaller = _unrolled(instance, candidate)
+                if smaller is not None and fails(smaller):
+                    values = candidate
+                    break
+    return values
+
+
+# --- shrinking --------------------------------------------------------------------------------
+
+
+def _shrinkable(protocol: Protocol) -> list[str]:
+    """Sizes: ranks and blocks together, blocks alone, then every parameter that bounds a loop."""
+    bounds = {
+        v.name
+        for program in protocol.programs.values()
+        for s in statements(program)
+        if isinstance(s, For)
+        for v in variables(s.stop)
+        if isinstance(v, Var) and v.kind is VarKind.PARAMETER
+    }
+    return ["ranks", "blocks", *sorted(bounds - {"ranks", "blocks"})]
+
+
+def _candidates(
+    protocol: Protocol, values: Mapping[str, Value], name: str
+) -> Iterator[dict[str, Value]]:
+    """Smaller values of one parameter, ascending; blocks follow ranks where they were equal."""
+    parameter = protocol.parameter(name)
+    current = values.get(name)
+    if parameter is None or not isinstance(current, int):
+        return
+    for value in range(parameter.low, min(current, parameter.low + TRIED_VALUES)):
+        candidate = {**values, name: value}
+        if name == "ranks" and values.get("blocks") == current:
+            candidate["blocks"] = value
+        yield candidate
+
+
+def _unrolled(like: Instance, values: Mapping[str, Value]) -> Instance | None:
+    try:
+        return unroll(
+            like.protocol, values, profile=like.profile, barrier_all=like.barrier_all, limits=SMALL
+        )
+    except Mc2proofError:
+        return None  # smaller parameters may make no sense to this program
+
+
+def _failure(instance: Instance, property_name: str, code: str) -> Failure | None:
+    """The fault in ``instance``, with the shortest timing among the first few of its kind."""
+    if instance.event_count() > SMALL.max_events:
+        return None
+    analysis = analyse(instance)
+    obligations = [
+        o for o in analysis.obligations if o.property == property_name and o.code == code
+    ]
+    if analysis.sync.undetermined is not None:
+        return _failure_in_times(analysis, property_name, obligations)
+    order = HappensBefore(analysis.sync)
+    if property_name == "deadlock-freedom":
+        stuck = order.stuck()
+        if stuck is None:
+            return None
+        return Failure(analysis, None, 0, stuck, tuple(_arrange(analysis.sync, order, order.order)))
+    found = [obligations[i] for i in order.violated(obligations)[:CONSIDERED]]
+    if not found:
+        return None
+    return _timing(analysis, order, min(found, key=lambda o: _length(order, o)))
+
+
+def _length(order: HappensBefore, obligation: Obligation) -> int:
+    """How many points the conflict of ``obligation`` needs."""
+    case = _first_case(order, obligation)
+    return len(_past(order, [then for _, then, _ in obligation.clauses_at(case)]))
+
+
+def _failure_in_times(
+    analysis: Analysis, property_name: str, obligations: Sequence[Obligation]
+) -> Failure | None:
+    if analysis.sync.size > POINTS_FOR_TIMES:
+        return None
+    engine = Times(analysis.sync, rlimit=20_000_000)
+    try:
+        if property_name == "deadlock-freedom":
+            stuck = engine.stuck()
+            points = engine.stuck_timing() if stuck is not None else None
+            return None if points is None else Failure(analysis, None, 0, stuck, tuple(points))
+        for index in engine.violated(obligations)[:1]:
+            shown = engine.witness(obligations[index])
+            if shown is not None:
+                case, points = shown
+                return Failure(analysis, obligations[index], case, None, tuple(points))
+    except Declined:
+        return None
+    return None
+
+
+# --- timings ----------------------------------------------------------------------------------
+
+
+def _timing(analysis: Analysis, order: HappensBefore, obligation: Obligation) -> Failure:
+    """The causal past of the conflict, later accesses as late as the fault allows."""
+    case = _first_case(order, obligation)
+    shown = [c for c in obligation.clauses_at(case) if not c[2]]
+    first, then, _ = shown[0]
+    goals = []
+    if obligation.code == "overwrite":
+        # the needed write begins, the reader begins, and only then the other write
+        needed = obligation.clauses_at(case)[1][1]
+        begins = _begin_of(analysis.sync, first)
+        goals = [needed] if begins in _past(order, [then]) else [needed, begins]
+    elif obligation.code in ("write-conflict", "source-overwritten"):
+        goals = [shown[1][1]]
+    points: list[int] = []
+    if obligation.counter is not None:
+        goals += _earlier_sets(analysis.sync, obligation, then)
+    for goal in [*goals, then]:
+        past = _past(order, [goal]) - set(points)
+        points += _arrange(analysis.sync, order, [p for p in order.order if p in past], points)
+    assert first == NEVER or first not in points
+    return Failure(analysis, obligation, case, None, tuple(points))
+
+
+def _earlier_sets(sync: Sync, obligation: Obligation, then: int) -> list[int]:
+    assert obligation.counter is not None
+    sets = [use.point for use in sync.sets[obligation.counter]]
+    return sets[: sets.index(then)]
+
+
+def _first_case(order: HappensBefore, obligation: Obligation) -> int:
+    return next(i for i in range(obligation.width) if _case_holds(order, obligation, i))
+
+
+def _case_holds(order: HappensBefore, obligation: Obligation, case: int) -> bool:
+    clauses = obligation.clauses_at(case)
+    answers = order.ordered([c[0] for c in clauses], [c[1] for c in clauses])
+    return all(bool(a) == c[2] for a, c in zip(answers, clauses, strict=True))
+
+
+def _begin_of(sync: Sync, end: int) -> int:
+    return sync.begin(*sync.locate(end))
+
+
+def _past(order: HappensBefore, goals: Iterable[int]) -> set[int]:
+    """Everything that has happened by the time all ``goals`` have, themselves included."""
+    past: set[int] = set()
+    todo = list(goals)
+    while todo:
+        point = todo.pop()
+        if point not in past:
+            past.add(point)
+            todo += order.before[point]
+    return past
+
+
+def _arrange(
+    sync: Sync, order: HappensBefore, points: Sequence[int], done: Sequence[int] = ()
+) -> list[int]:
+    """``points`` in an order that respects happens-before and stays with one core while it can."""
+    missing = dict.fromkeys(points, 0)
+    successors: dict[int, list[int]] = {p: [] for p in points}
+    happened = set(done)
+    for point in points:
+        for earlier in order.before[point]:
+            if earlier not in happened:
+                missing[point] += 1
+                successors[earlier].append(point)
+    ready: dict[int, list[int]] = {}  # by core; meetings are core -1
+    for point in points:
+        if not missing[point]:
+            ready.setdefault(_core_of(sync, point), []).append(point)
+    result: list[int] = []
+    core = -1
+    while ready:
+        if core not in ready:
+            core = min(ready)
+        chosen = ready[core].pop(0)
+        if not ready[core]:
+            del ready[core]
+        result.append(chosen)
+        for after in successors[chosen]:
+            missing[after] -= 1
+            if not missing[after]:
+                ready.setdefault(_core_of(sync, after), []).append(after)
+    return result
+
+
+def _core_of(sync: Sync, point: int) -> int:
+    return -1 if point >= sync.size else sync.locate(point)[0]
+
+
+# --- actions and claims -----------------------------------------------------------------------
+
+
+def to_actions(sync: Sync, points: Sequence[int]) -> list[Action]:
+    """The Machine's actions that bring about ``points`` in this order."""
+    functions = list(sync.instance.barriers)
+    actions: list[Action] = []
+    for point in points:
+        if point >= sync.size:
+            function = sync.meetings[point - sync.size].function
+            actions.append(Action(ActionKind.MEET, functions.index(function)))
+            continue
+        core, number = sync.locate(point)
+        event = sync.instance.cores[core].events[number]
+        if event.kind is Kind.BARRIER:
+            continue  # its meeting is the step
+        if event.kind is Kind.SET_FLAG:
+            actions.append(Action(ActionKind.EFFECT, core, number))
+        elif event.kind is Kind.PUT and point == sync.end(core, number):
+            actions += [Action(ActionKind.LAND, core, number)] * 2
+        elif event.pipe is Pipe.S:
+            actions.append(Action(ActionKind.SCALAR, core))
+        elif event.kind is not Kind.PIPE_BARRIER:
+            actions.append(Action(ActionKind.PIPE, core, _queue(sync, core, event.pipe)))
+    return actions
+
+
+def _queue(sync: Sync, core: int, pipe: Pipe) -> int:
+    used = {event.pipe for event in sync.instance.cores[core].events}
+    return [p for p in PIPES if p is not Pipe.S and p in used].index(pipe)
+
+
+def _claim(failure: Failure) -> Claim:
+    if failure.obligation is None:
+        return Claim(stuck=True)
+    obligation = failure.obligation
+    if obligation.counter is not None:
+        counter = obligation.counter
+        return Claim(counter=(counter.core, counter.flag, counter.link, obligation.cap))
+    first, then, _ = next(c for c in obligation.clauses_at(failure.case) if not c[2])
+    sync = failure.analysis.sync
+    pending = [] if first == NEVER else [_moment(sync, first)]
+    return Claim(happened=to_words([_moment(sync, then)]), pending=to_words(pending))
+
+
+def _moment(sync: Sync, point: int) -> Moment:
+    core, event = sync.locate(point)
+    begins = point == sync.begin(core, event) and point != sync.end(core, event)
+    return Moment(core, event, Phase.BEGIN if begins else Phase.END)
+
+
+def _shown(failure: Failure, property_name: str, code: str) -> Counterexample:
+    instance = failure.analysis.instance
+    actions = to_actions(failure.analysis.sync, failure.points)
+    claim = _claim(failure)
+    steps, holds = run(instance, actions, claim)
+    if not holds:
+        raise TraceError(f"internal: the counterexample to {property_name} does not replay")
+    if failure.obligation is None:
+        assert failure.stuck is not None
+        conflict = conflict_of_stuck(failure.analysis, failure.stuck)
+    else:
+        conflict = conflict_of(failure.analysis, failure.obligation, failure.case)
+    parameters = _plain(instance.values)
+    trace = Trace(
+        instance.protocol.digest(), parameters, instance.profile.name, instance.barrier_all.value,
+        property_name, code, conflict, claim, write_actions(actions),
+    )  # fmt: skip
+    return Counterexample(parameters, conflict, [_step(s) for s in steps], encode(trace))
+
+
+def _plain(values: Mapping[str, Value]) -> dict[str, int | list[int]]:
+    return {n: list(v) if isinstance(v, tuple) else v for n, v in values.items()}
+
+
+def _step(step: ShownStep) -> Step:
+    return Step(step.core, step.pipe, step.operation, step.file, step.line)

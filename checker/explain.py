@@ -1,0 +1,165 @@
+"""Sentences about obligations: the finding's message, and the conflict at the end of a timing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..protocol.describe import access_name, describe_waiting, numbers, origin_name
+from ..protocol.instance import Access, Event, Kind
+from ..protocol.program import Put, Span
+from .analysis import Analysis
+from .engine import Stuck
+from .obligations import Obligation, Place
+from .static import NOWHERE, cores_named
+
+
+def conflict_of(analysis: Analysis, obligation: Obligation, case: int) -> list[str]:
+    """What goes wrong, one sentence a line, each with its place."""
+    actors = [_Actor(analysis, place) for place in obligation.actors]
+    match obligation.code:
+        case "overwrite":
+            writer, reader, _ = actors
+            reader = reader.as_case(obligation, case, 1)
+            return [
+                f"{writer.core} {writer.writes()}{writer.at}",
+                f"while {reader.core} may still read {reader.wanted()} from it{reader.at}",
+                *writer.symbolic(),
+            ]
+        case "source-overwritten":
+            writer, reader = actors
+            return [
+                f"{writer.core} {writer.writes()}{writer.at}",
+                f"while a put of {reader.core} may still read it{reader.at}",
+            ]
+        case "write-conflict":
+            first, second = actors
+            return [
+                f"{first.core} {first.writes()}{first.at}",
+                f"while {second.core} {second.writes()}{second.at}",
+            ]
+        case "read-before-write":
+            reader, writer = actors
+            reader = reader.as_case(obligation, case, 0)
+            return [
+                f"{reader.core} reads {access_name(reader.access)}{reader.at}",
+                f"before the put of {writer.wanted()} by {writer.core} has landed there{writer.at}",
+            ]
+        case "never-written":
+            reader = actors[0].as_case(obligation, case, 0)
+            return [
+                f"{reader.core} reads {reader.wanted()} from {access_name(reader.access)}{reader.at}",
+                "and nobody ever writes it there",
+            ]
+        case "foreign-data":
+            reader, writer = actors[0].as_case(obligation, case, 0), actors[1]
+            return [
+                f"{reader.core} needs {reader.wanted()} in {access_name(reader.access)}{reader.at}",
+                f"but only other data goes there, such as {writer.wanted()} by {writer.core}{writer.at}",
+            ]
+        case "request-not-complete":
+            writer, reader = actors
+            reader = reader.as_case(obligation, case, 1)
+            return [
+                f"{writer.core} {writer.writes()}{writer.at}",
+                f"{reader.core} is made to read only after it is posted, not after it is complete{reader.at}",
+            ]
+        case "not-complete-at-end":
+            writer = actors[0]
+            return [
+                f"{writer.core} {writer.writes()}{writer.at}",
+                "and ends without waiting for it",
+            ]
+    counter = obligation.counter
+    assert counter is not None
+    holder = analysis.instance.cores[counter.core].id
+    what = f"event {counter.flag} of {counter.link}" if counter.link else f"flag {counter.flag}"
+    place = actors[0].at if actors else ""
+    return [f"{what} of {holder} is set when it already is {obligation.cap}{place}"]
+
+
+def conflict_of_stuck(analysis: Analysis, stuck: Stuck) -> list[str]:
+    """Who waits for what, equal sentences once."""
+    lines: dict[tuple[str, Span], list[int]] = {}
+    for core, number in stuck.waiting:
+        event = analysis.instance.cores[core].events[number]
+        if event.kind is not Kind.END:
+            lines.setdefault((describe_waiting(event), event.span or NOWHERE), []).append(core)
+    return [
+        f"{cores_named(analysis.instance, cores)} {text} for ever  ({span.place})"
+        for (text, span), cores in lines.items()
+    ]
+
+
+def message_of(analysis: Analysis, obligations: Sequence[Obligation]) -> tuple[str, Span]:
+    """One sentence for several violated obligations with the same code, and where to look."""
+    first = obligations[0]
+    actor = _Actor(analysis, first.actors[0]) if first.actors else None
+    count = sum(o.width for o in obligations)
+    span = actor.span if actor is not None else NOWHERE
+    ranks = sorted({o.actors[0].access.rank for o in obligations if o.actors})
+    where = f"on {'rank' if len(ranks) == 1 else 'ranks'} {numbers(ranks)}"
+    match first.code:
+        case "overwrite":
+            text = f"a write can begin before a reader of the earlier data ends {where} ({count} pairs)"
+        case "source-overwritten":
+            text = f"the source of a put can be overwritten before it is complete {where} ({count} pairs)"
+        case "write-conflict":
+            text = f"two writes of the same bytes are unordered {where} ({count} pairs)"
+        case "read-before-write":
+            text = f"a reader can begin before its data has landed {where} ({count} reads)"
+        case "never-written":
+            text = f"a reader needs data that nobody writes {where} ({count} reads)"
+        case "foreign-data":
+            text = f"a reader finds data of another origin {where} ({count} reads)"
+        case "request-not-complete":
+            text = (
+                f"readers are ordered after a request but not after its completion ({count} pairs)"
+            )
+        case "not-complete-at-end":
+            text = f"a core can end before its request is complete ({count} requests)"
+        case "event-set-twice":
+            text = f"an event can be set again before it is awaited ({count} sets)"
+        case _:
+            text = f"a counter can pass its cap of {first.cap} ({count} sets)"
+    return text, span
+
+
+class _Actor:
+    """An access of an obligation, ready to be named."""
+
+    def __init__(self, analysis: Analysis, place: Place, core: int | None = None) -> None:
+        self.analysis = analysis
+        self.place = place
+        number = place.core if core is None else core
+        self.core = str(analysis.instance.cores[number].id)
+        self.event: Event = analysis.instance.cores[number].events[place.event]
+        self.access: Access = place.access
+        self.span: Span = self.event.span or NOWHERE
+        self.at = f"  ({self.span.place})"
+
+    def as_case(self, obligation: Obligation, case: int, clause: int) -> _Actor:
+        """The same access by equal core number ``case``."""
+        points = (obligation.clauses[0].then, obligation.clauses[0].first)
+        for group in points:
+            if len(group) == obligation.width and group[0] >= 0:
+                core, event = self.analysis.sync.locate(group[case])
+                if event == self.place.event:
+                    return _Actor(self.analysis, self.place, core)
+        return self
+
+    def wanted(self) -> str:
+        """Where the bytes of the access come from, or must come from."""
+        if self.access.origin is None:
+            return access_name(self.access)
+        return origin_name(self.access.origin, self.access.end - self.access.begin)
+
+    def writes(self) -> str:
+        verb = "puts" if self.event.kind is Kind.PUT else "writes"
+        if self.access.origin is None:
+            return f"{verb} into {access_name(self.access)}"
+        return f"{verb} {self.wanted()} into {access_name(self.access)}"
+
+    def symbolic(self) -> list[str]:
+        """The put's target as the source computes it."""
+        operation = self.event.operation
+        return [f"because it goes to {operation.target}"] if isinstance(operation, Put) else []

@@ -1,0 +1,143 @@
+"""Layout: byte ranges against their regions, areas against each other, and arithmetic that wraps."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from ..protocol.describe import access_name, numbers
+from ..protocol.evaluate import evaluate
+from ..protocol.instance import Access, Event, Instance, Kind
+from ..protocol.program import RegionKind, Span
+from .obligations import distinct_cores
+from .static import NOWHERE, Fault
+
+
+def layout(instance: Instance) -> list[Fault] | None:
+    """Every fault of the layout; None where nothing is addressed."""
+    accesses = list(_accesses(instance))
+    if not accesses:
+        return None
+    return [
+        *_wraps(instance), *_bounds(instance, accesses), *_peers(instance), *_sizes(instance),
+        *_areas(instance),
+    ]  # fmt: skip
+
+
+def _accesses(instance: Instance) -> Iterable[tuple[Event, Access]]:
+    """Every access, those of equal cores once."""
+    for cores in distinct_cores(instance):
+        for event in instance.cores[cores[0]].events:
+            for access in (*event.reads, *event.writes):
+                yield event, access
+
+
+def _wraps(instance: Instance) -> Iterable[Fault]:
+    seen: set[tuple[Span, str]] = set()
+    for wrap in instance.wraps:
+        if (wrap.span, wrap.text) not in seen:
+            seen.add((wrap.span, wrap.text))
+            text = f"{wrap.text} wraps around: C computes {wrap.value}, the exact value is {wrap.exact}"
+            yield Fault("wrap-around", f"{text} ({wrap.core})", wrap.span, "C++17 [conv.integral]")
+
+
+def _bounds(instance: Instance, accesses: Iterable[tuple[Event, Access]]) -> Iterable[Fault]:
+    sizes: dict[tuple[str, int], int | None] = {}
+    for region in instance.protocol.regions:
+        for rank in range(instance.ranks):
+            values = {**instance.values, "rank": rank}
+            sizes[region.name, rank] = (
+                None if region.bytes is None else evaluate(region.bytes, values)
+            )
+    worst: dict[tuple[Span, str], tuple[int, Access, int | None]] = {}
+    for event, access in accesses:
+        size = sizes.get((access.region, access.rank))
+        over = max(-access.begin, 0 if size is None else access.end - size)
+        if over > 0 and access.begin <= access.end and (access.region, access.rank) in sizes:
+            key = (event.span or NOWHERE, access.region)
+            if key not in worst or over > worst[key][0]:
+                worst[key] = (over, access, size)
+    for (span, region), (over, access, size) in worst.items():
+        limit = "its begin" if access.begin < 0 else f"its {size} bytes"
+        text = f"{access_name(access)} leaves {region}: {over} bytes beyond {limit}"
+        yield Fault("out-of-bounds", text, span, "design.md 3 (layout)")
+
+
+def _peers(instance: Instance) -> Iterable[Fault]:
+    outside: dict[Span, set[int]] = defaultdict(set)
+    own: dict[Span, set[int]] = defaultdict(set)
+    for core in instance.cores:
+        for event in core.events:
+            if event.kind not in (Kind.PUT, Kind.QUIET):
+                continue
+            if not 0 <= event.peer < instance.ranks:
+                outside[event.span or NOWHERE].add(event.peer)
+            elif event.kind is Kind.PUT and event.peer == core.id.rank:
+                own[event.span or NOWHERE].add(event.peer)
+    for span, peers in outside.items():
+        text = f"there is no rank {numbers(peers)}: ranks are 0-{instance.ranks - 1}"
+        yield Fault("no-such-rank", text, span, "hardware.md 4 (shmem)")
+    for span, ranks in own.items():
+        text = f"ranks {numbers(ranks)} put to themselves, which is not allowed"
+        yield Fault("put-to-self", text, span, "hardware.md 4 (shmem)")
+
+
+def _sizes(instance: Instance) -> Iterable[Fault]:
+    limit = instance.profile.put_limit
+    seen: set[Span] = set()
+    for cores in distinct_cores(instance):
+        for event in instance.cores[cores[0]].events:
+            if event.kind is Kind.PUT and event.span not in seen:
+                size = event.writes[0].end - event.writes[0].begin
+                if size > limit:
+                    seen.add(event.span or NOWHERE)
+                    text = f"a put of {size} bytes: at most {limit} bytes a request"
+                    yield Fault(
+                        "put-too-large", text, event.span or NOWHERE, "hardware.md 4 (shmem)"
+                    )
+
+
+def _areas(instance: Instance) -> Iterable[Fault]:
+    """Areas of a shared region that are filled from different inputs must not overlap."""
+    shared = {r.name for r in instance.protocol.regions if r.kind is RegionKind.SHARED}
+    areas: dict[tuple[str, int], dict[str, list[tuple[int, int, Span]]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for core in instance.cores:
+        for event in core.events:
+            for access in event.writes:
+                if (
+                    access.region in shared
+                    and access.origin is not None
+                    and access.begin < access.end
+                ):
+                    window = (access.begin, access.end, event.span or NOWHERE)
+                    areas[access.region, access.rank][access.origin[1]].append(window)
+    reported: set[tuple[str, str, str]] = set()
+    for (region, rank), by_source in sorted(areas.items(), key=lambda item: item[0]):
+        names = sorted(by_source)
+        for i, first in enumerate(names):
+            for second in names[i + 1 :]:
+                clash = _overlap(by_source[first], by_source[second])
+                if clash is not None and (region, first, second) not in reported:
+                    reported.add((region, first, second))
+                    begin, end, span = clash
+                    text = (
+                        f"{region}[{begin}..{end}) of rank {rank} is filled from both "
+                        f"{first} and {second}: their areas overlap"
+                    )
+                    yield Fault("areas-overlap", text, span, "design.md 3 (layout)")
+
+
+def _overlap(
+    first: list[tuple[int, int, Span]], second: list[tuple[int, int, Span]]
+) -> tuple[int, int, Span] | None:
+    """The first bytes that a window of each list shares."""
+    marked = sorted([(b, e, s, 0) for b, e, s in set(first)] + [(b, e, s, 1) for b, e, s in set(second)],
+                    key=lambda w: (w[0], w[1], w[3]))  # fmt: skip
+    reach = [-1, -1]
+    for begin, end, span, which in marked:
+        if reach[1 - which] > begin:
+            return begin, min(end, reach[1 - which]), span
+        reach[which] = max(reach[which], end)
+    return None

@@ -1,0 +1,368 @@
+"""What has to be ordered: the questions that properties pose and engines decide.
+
+An obligation is a conjunction of clauses about two points (see `protocol.order`); it is VIOLATED
+where all its clauses hold. Engines know clauses, not properties. `memory_obligations` pairs the
+writes and reads of an instance; `backlog_obligations` bounds its counters.
+
+Pairs that follow from others are left out: for two writes a, b of one pipe, in this order, every
+later write c of that pipe begins after b, so that "a ends before b begins" covers c too, and "the
+reader ends before b begins" likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ..protocol.instance import Access, Event, Instance, Kind
+from ..protocol.program import RegionKind
+from ..protocol.sync import Counter, Sync
+
+NEVER = -1
+"""As the first point of a clause: a point that never happens."""
+
+
+class Clause(NamedTuple):
+    """ "``first`` comes before ``then`` in every timing" is ``ordered``.
+
+    Vacuously true if ``then`` never happens. Where an obligation stands for several equal cores,
+    ``first`` or ``then`` has one point for each of them.
+    """
+
+    first: tuple[int, ...]
+    then: tuple[int, ...]
+    ordered: bool = False
+
+
+class Place(NamedTuple):
+    """An access: core, event, and the window of it that matters."""
+
+    core: int
+    event: int
+    access: Access
+
+
+@dataclass(frozen=True, slots=True)
+class Obligation:
+    """VIOLATED if, for one of its ``width`` equal cores, all ``clauses`` hold.
+
+    Or, where ``counter`` is given, if some timing takes that counter above ``cap``.
+    ``actors`` are the accesses it speaks of, in the order in which a reader wants them.
+    """
+
+    property: str
+    code: str
+    clauses: tuple[Clause, ...]
+    actors: tuple[Place, ...]
+    width: int = 1
+    counter: Counter | None = None
+    cap: int = 0
+
+    def clauses_at(self, index: int) -> list[tuple[int, int, bool]]:
+        """The clauses for equal core number ``index``."""
+        return [
+            (c.first[index % len(c.first)], c.then[index % len(c.then)], c.ordered)
+            for c in self.clauses
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Bytes of a reader's window that the same writes touch.
+
+    ``needed``: writes of the right origin; ``others``: writes of anything else.
+    """
+
+    reader: Place
+    begin: int
+    end: int
+    needed: tuple[Place, ...]
+    others: tuple[Place, ...]
+
+
+def distinct_cores(instance: Instance) -> list[tuple[int, ...]]:
+    """Cores grouped by the event list they share, in order of their first member."""
+    groups: dict[int, list[int]] = {}
+    for index, core in enumerate(instance.cores):
+        groups.setdefault(id(core.events), []).append(index)
+    return [tuple(group) for group in groups.values()]
+
+
+class Writes:
+    """All writes of an instance by place, for finding those that overlap a window."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.by_window: dict[tuple[int, str], dict[tuple[int, int], list[Place]]] = {}
+        for core, (_, events) in enumerate(instance.cores):
+            for number, event in enumerate(events):
+                for access in event.writes:
+                    if access.begin < access.end and not access.share:
+                        windows = self.by_window.setdefault((access.rank, access.region), {})
+                        place = Place(core, number, access)
+                        windows.setdefault((access.begin, access.end), []).append(place)
+        self.sorted = {key: sorted(windows) for key, windows in self.by_window.items()}
+        self._longest = {
+            key: max(end - begin for begin, end in windows) for key, windows in self.sorted.items()
+        }
+
+    def overlapping(self, rank: int, region: str, begin: int, end: int) -> list[tuple[int, int]]:
+        """The distinct written windows that share a byte with [begin, end), in order."""
+        from bisect import bisect_left
+
+        windows = self.sorted.get((rank, region), [])
+        if not windows or begin >= end:
+            return []
+        first = bisect_left(windows, (begin - self._longest[rank, region] + 1, 0))
+        found = []
+        for window in windows[first:]:
+            if window[0] >= end:
+                break
+            if window[1] > begin:
+                found.append(window)
+        return found
+
+
+def pieces(instance: Instance, writes: Writes, reader: Place) -> list[Piece]:
+    """The reader's window cut where the set of writes that touch it changes.
+
+    A window of an input that nobody writes yields no piece if it is its own origin.
+    """
+    access = reader.access
+    if access.begin >= access.end or access.origin is None:
+        return []
+    windows = writes.overlapping(access.rank, access.region, access.begin, access.end)
+    if not windows and access.origin == (access.rank, access.region, access.begin):
+        return []
+    cuts = {access.begin, access.end}
+    for begin, end in windows:
+        cuts |= {max(begin, access.begin), min(end, access.end)}
+    edges = sorted(cuts)
+    by_window = writes.by_window.get((access.rank, access.region), {})
+    result = []
+    for begin, end in zip(edges, edges[1:], strict=False):
+        touching = [
+            place
+            for window in windows
+            if window[0] < end and window[1] > begin
+            for place in by_window[window]
+        ]
+        needed = tuple(p for p in touching if _delivers(p.access, access))
+        others = tuple(p for p in touching if not _delivers(p.access, access))
+        result.append(Piece(reader, begin, end, needed, others))
+    return result
+
+
+def _delivers(write: Access, read: Access) -> bool:
+    """Whether the bytes that ``write`` puts there are those that ``read`` must find."""
+    if write.origin is None or read.origin is None:
+        return False
+    return (
+        write.origin[:2] == read.origin[:2]
+        and write.origin[2] - write.begin == read.origin[2] - read.begin
+    )
+
+
+def all_pieces(instance: Instance, writes: Writes) -> list[tuple[tuple[int, ...], list[Piece]]]:
+    """For every group of equal cores that reads: its cores and the pieces of their reads."""
+    result = []
+    for cores in distinct_cores(instance):
+        found: list[Piece] = []
+        for number, event in enumerate(instance.cores[cores[0]].events):
+            if event.kind is Kind.READ:
+                for access in event.reads:
+                    found += pieces(instance, writes, Place(cores[0], number, access))
+        if found:
+            result.append((cores, found))
+    return result
+
+
+def memory_obligations(
+    sync: Sync, writes: Writes, groups: Sequence[tuple[tuple[int, ...], list[Piece]]]
+) -> list[Obligation]:
+    """Every obligation of the memory rows and of completion, in program order of the readers."""
+    result: list[Obligation] = []
+    for cores, found in groups:
+        for piece in found:
+            result += _reader_obligations(sync, cores, piece)
+    result += _source_obligations(sync, writes)
+    result += _conflicts(sync, writes)
+    result += _completions(sync)
+    return result
+
+
+def _reader_obligations(sync: Sync, cores: tuple[int, ...], piece: Piece) -> Iterator[Obligation]:
+    reader = piece.reader
+    begins = tuple(sync.begin(core, reader.event) for core in cores)
+    ends = tuple(sync.end(core, reader.event) for core in cores)
+    width = len(cores)
+    if not piece.needed:
+        code = "foreign-data" if piece.others else "never-written"
+        clause = Clause((NEVER,), begins)
+        actors = (_cut(reader, piece), *(_cut(p, piece) for p in piece.others[:1]))
+        yield Obligation("no-read-before-write", code, (clause,), actors, width)
+        return
+    arrivals = tuple(Clause((sync.end(p.core, p.event),), begins) for p in piece.needed)
+    needed = _cut(piece.needed[-1], piece)
+    yield Obligation(
+        "no-read-before-write", "read-before-write", arrivals, (_cut(reader, piece), needed), width
+    )
+    for place in piece.needed:
+        if sync.instance.cores[place.core].events[place.event].kind is Kind.PUT:
+            clauses = (
+                Clause((sync.begin(place.core, place.event),), begins, ordered=True),
+                Clause((sync.end(place.core, place.event),), begins),
+            )
+            yield Obligation(
+                "completion", "request-not-complete", clauses, (place, _cut(reader, piece)), width
+            )
+    for place in _first_after(sync, piece):
+        writer_begins = (sync.begin(place.core, place.event),)
+        clauses = (
+            Clause(ends, writer_begins),
+            *(Clause(writer_begins, (sync.begin(n.core, n.event),)) for n in piece.needed),
+        )
+        actors = (_cut(place, piece), _cut(reader, piece), needed)
+        yield Obligation("no-overwrite-before-read", "overwrite", clauses, actors, width)
+
+
+def _cut(place: Place, piece: Piece) -> Place:
+    """``place`` with its window narrowed to the piece."""
+    return Place(place.core, place.event, place.access._replace(begin=piece.begin, end=piece.end))
+
+
+def _pipe_of(sync: Sync, place: Place) -> tuple[int, str]:
+    return place.core, sync.instance.cores[place.core].events[place.event].pipe.name
+
+
+def _first_after(sync: Sync, piece: Piece) -> list[Place]:
+    """The other writes that matter: of a pipe that also makes the needed write, the next one only.
+
+    Earlier ones of that pipe begin before it; later ones begin after the next.
+    """
+    if len(piece.needed) != 1:
+        return list(piece.others)
+    needed = piece.needed[0]
+    pipe = _pipe_of(sync, needed)
+    result, following = [], None
+    for place in piece.others:
+        if _pipe_of(sync, place) != pipe:
+            result.append(place)
+        elif place.event > needed.event and (following is None or place.event < following.event):
+            following = place
+    return result + ([following] if following else [])
+
+
+def _source_obligations(sync: Sync, writes: Writes) -> Iterator[Obligation]:
+    """A put reads its source until it is complete: nobody may write it meanwhile."""
+    for core, (_, events) in enumerate(sync.instance.cores):
+        for number, event in enumerate(events):
+            if event.kind is not Kind.PUT:
+                continue
+            for access in event.reads:
+                windows = writes.overlapping(access.rank, access.region, access.begin, access.end)
+                for window in windows:
+                    for place in writes.by_window[access.rank, access.region][window]:
+                        if (place.core, place.event) != (core, number):
+                            yield _unordered(
+                                sync, "no-overwrite-before-read", "source-overwritten", place,
+                                Place(core, number, access),
+                            )  # fmt: skip
+
+
+def _unordered(sync: Sync, prop: str, code: str, a: Place, b: Place) -> Obligation:
+    clauses = (
+        Clause((sync.end(a.core, a.event),), (sync.begin(b.core, b.event),)),
+        Clause((sync.end(b.core, b.event),), (sync.begin(a.core, a.event),)),
+    )
+    return Obligation(prop, code, clauses, (a, b))
+
+
+def _conflicts(sync: Sync, writes: Writes) -> Iterator[Obligation]:
+    for key, windows in writes.sorted.items():
+        by_window = writes.by_window[key]
+        for i, window in enumerate(windows):
+            yield from _conflicts_within(sync, by_window[window])
+            for other in windows[i + 1 :]:
+                if other[0] >= window[1]:
+                    break
+                for a in by_window[window]:
+                    for b in by_window[other]:
+                        if _may_conflict(a, b):
+                            yield _unordered(sync, "no-write-conflict", "write-conflict", a, b)
+
+
+def _conflicts_within(sync: Sync, places: list[Place]) -> Iterator[Obligation]:
+    """Pairs among writes of one window: neighbours of one pipe, and all pairs of different pipes."""
+    pipes: dict[tuple[int, str], list[Place]] = {}
+    for place in places:
+        pipes.setdefault(_pipe_of(sync, place), []).append(place)
+    for chain in pipes.values():
+        for a, b in zip(chain, chain[1:], strict=False):
+            if _may_conflict(a, b):
+                yield _unordered(sync, "no-write-conflict", "write-conflict", a, b)
+    chains = list(pipes.values())
+    for i, chain in enumerate(chains):
+        for other in chains[i + 1 :]:
+            for a in chain:
+                for b in other:
+                    if _may_conflict(a, b):
+                        yield _unordered(sync, "no-write-conflict", "write-conflict", a, b)
+
+
+def _may_conflict(a: Place, b: Place) -> bool:
+    return (a.core, a.event) != (b.core, b.event) and not (a.access.add and b.access.add)
+
+
+def _completions(sync: Sync) -> Iterator[Obligation]:
+    """Every request is complete before its core ends; those of 0 bytes count."""
+    for core, (_, events) in enumerate(sync.instance.cores):
+        for number, event in enumerate(events):
+            if event.kind is Kind.PUT:
+                clause = Clause((sync.end(core, number),), (sync.last(core),))
+                actor = Place(core, number, event.writes[0])
+                yield Obligation("completion", "not-complete-at-end", (clause,), (actor,))
+
+
+def backlog_obligations(sync: Sync, *, cap: int) -> Iterator[Obligation]:
+    """No counter passes its cap (an intra-core event: 1).
+
+    With one order of sets and waits, the j-th set passes it unless it comes after the (j-cap)-th
+    wait; otherwise the engine counts.
+    """
+    for counter, sets in sync.sets.items():
+        bound = 1 if counter.link else cap
+        if len(sets) <= bound:
+            continue
+        waits = sync.waits.get(counter, [])
+        code = "event-set-twice" if counter.link else "counter-cap"
+        if not determinate(sync, counter):
+            yield Obligation("flag-range", code, (), (), 1, counter, bound)
+            continue
+        for j in range(bound, len(sets)):
+            wait = waits[j - bound].point if j - bound < len(waits) else NEVER
+            clause = Clause((wait,), (sets[j].point,))
+            actor = _flag_place(sync, sets[j].core, sets[j].event)
+            yield Obligation("flag-range", code, (clause,), (actor,), 1, counter, bound)
+
+
+def _flag_place(sync: Sync, core: int, event: int) -> Place:
+    rank = sync.instance.cores[core].id.rank
+    return Place(core, event, Access(rank, "", 0, 0))
+
+
+def determinate(sync: Sync, counter: Counter) -> bool:
+    """Whether the k-th set of ``counter`` releases its k-th wait in every timing (lemma in `sync`)."""
+    sets, waits = sync.sets.get(counter, []), sync.waits.get(counter, [])
+    return len({(u.core, u.pipe) for u in sets}) <= 1 and len({u.pipe for u in waits}) <= 1
+
+
+def shared_regions(instance: Instance) -> frozenset[str]:
+    """Names of the regions that other ranks can reach."""
+    return frozenset(r.name for r in instance.protocol.regions if r.kind is RegionKind.SHARED)
+
+
+def all_events(instance: Instance) -> Iterable[Event]:
+    """The events of all cores, equal cores once."""
+    for cores in distinct_cores(instance):
+        yield from instance.cores[cores[0]].events

@@ -1,0 +1,202 @@
+"""`prove_protocols`: asks the engines, compares them, and writes the report.
+
+Happens-before and Z3 decide every obligation, each on its own; a property is PROVED only with Z3's
+own answer. Where they differ the tool is wrong: `EngineDisagreement`, with a saved reproducer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..protocol.errors import LimitError, UnsupportedError
+from ..protocol.evaluate import Value
+from ..protocol.instance import Instance
+from ..protocol.profile import BarrierAll, Profile
+from ..protocol.program import Protocol
+from ..protocol.unroll import Limits, check_values, unroll
+from .analysis import Analysis, analyse
+from .ask import Answers, ask, compare
+from .assumptions import assumptions_of
+from .properties import PROPERTIES
+from .report import AssumptionNote, ProgramNote, Report, Result, Tool, Verdict
+from .rows import rows
+
+ENGINES = ("auto", "happens-before", "z3", "explore")
+"""What ``engine`` may be; auto asks happens-before and Z3."""
+
+Progress = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class _Run:
+    """What one call of `prove_protocols` gathers."""
+
+    results: list[Result] = field(default_factory=list)
+    notes: dict[tuple[str, str], AssumptionNote] = field(default_factory=dict)
+    parameters: dict[str, int | list[int]] = field(default_factory=dict)
+    timing: dict[str, float] = field(default_factory=dict)
+
+    def timed(self, phase: str, since: float) -> None:
+        self.timing[phase] = round(self.timing.get(phase, 0.0) + time.perf_counter() - since, 4)
+
+
+def prove_protocols(
+    protocols: Sequence[Protocol],
+    values: Mapping[str, Value],
+    *,
+    profile: Profile,
+    barrier_all: BarrierAll | None = None,
+    strict_ids: bool = False,
+    properties: Sequence[str] = (),
+    engine: str = "auto",
+    cross_check: bool = False,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Decide ``properties`` (default: all) of ``protocols`` at the parameter ``values``.
+
+    Protocols with equal programs are decided once. ``barrier_all`` None takes vec and says so.
+    Raises ParameterError and SourceError for bad input, EngineDisagreement if engines differ.
+    """
+    limits = limits or Limits()
+    chosen = [name for name in PROPERTIES if not properties or name in properties]
+    run = _Run()
+    groups = _equal_programs(protocols)
+    for members in groups:
+        # every group's parameters are checked before the first long computation
+        check_values(members[0], values)
+    for members in groups:
+        subjects = [name for p in members for name in (p.subjects or (p.name,))]
+        _prove_one(
+            run, members[0], subjects, values, profile, barrier_all, strict_ids, chosen, engine,
+            cross_check, limits, progress or (lambda _: None),
+        )  # fmt: skip
+    return Report(
+        tool=Tool(_version(), _z3_version(run.results)),
+        program=ProgramNote(groups[0][0].digest(), sorted({f for p in protocols for f in p.files})),
+        parameters=run.parameters,
+        profile=profile.name,
+        assumptions=list(run.notes.values()),
+        results=run.results,
+        timing=run.timing,
+    )
+
+
+def _equal_programs(protocols: Sequence[Protocol]) -> list[list[Protocol]]:
+    groups: dict[str, list[Protocol]] = {}
+    for protocol in protocols:
+        groups.setdefault(protocol.digest(), []).append(protocol)
+    return list(groups.values())
+
+
+def _prove_one(
+    run: _Run,
+    protocol: Protocol,
+    subjects: list[str],
+    values: Mapping[str, Value],
+    profile: Profile,
+    barrier_all: BarrierAll | None,
+    strict_ids: bool,
+    chosen: Sequence[str],
+    engine: str,
+    cross_check: bool,
+    limits: Limits,
+    progress: Progress,
+) -> None:
+    complete = check_values(protocol, values)
+    for name, value in complete.items():
+        run.parameters.setdefault(name, list(value) if isinstance(value, tuple) else value)
+    started = time.perf_counter()
+    progress(f"unrolling {subjects[0]}")
+    try:
+        instance = unroll(
+            protocol,
+            values,
+            profile=profile,
+            barrier_all=barrier_all or BarrierAll.VEC,
+            limits=limits,
+        )
+    except LimitError as error:
+        run.results += _undecided(subjects, chosen, Verdict.UNKNOWN, str(error))
+        _note(run, protocol, None, barrier_all, profile)
+        return
+    except UnsupportedError as error:
+        run.results += _undecided(subjects, chosen, Verdict.UNSUPPORTED, str(error))
+        _note(run, protocol, None, barrier_all, profile)
+        return
+    analysis = analyse(instance)
+    run.timed("unroll", started)
+    answers = _ask_engines(run, analysis, chosen, engine, cross_check, limits, progress)
+    compare(analysis, answers)
+    started = time.perf_counter()
+    progress("writing the report")
+    table = rows(
+        analysis, answers, subjects, chosen, strict_ids=strict_ids, needs_z3=engine == "auto"
+    )
+    run.results += table
+    run.timed("report", started)
+    _note(run, protocol, analysis, barrier_all, profile)
+
+
+def _ask_engines(
+    run: _Run,
+    analysis: Analysis,
+    chosen: Sequence[str],
+    engine: str,
+    cross_check: bool,
+    limits: Limits,
+    progress: Progress,
+) -> list[Answers]:
+    names = ("happens-before", "z3") if engine == "auto" else (engine,)
+    if cross_check:
+        names = ("happens-before", "z3", "explore")
+    answers = []
+    for name in names:
+        progress(f"asking {name}")
+        started = time.perf_counter()
+        answers.append(ask(name, analysis, chosen, limits))
+        run.timed(name, started)
+    return answers
+
+
+def _undecided(
+    subjects: list[str], chosen: Sequence[str], verdict: Verdict, reason: str
+) -> list[Result]:
+    return [Result(subjects, name, verdict, "instance", [], None, reason, []) for name in chosen]
+
+
+def _note(
+    run: _Run,
+    protocol: Protocol,
+    analysis: Analysis | None,
+    barrier_all: BarrierAll | None,
+    profile: Profile,
+) -> None:
+    for note in assumptions_of(protocol, analysis, barrier_all, profile):
+        run.notes.setdefault((note.code, note.text), note)
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("mc2proof")
+    except PackageNotFoundError:  # run from a source tree that is not installed
+        return "unknown"
+
+
+def _z3_version(results: Sequence[Result]) -> str | None:
+    if not any("z3" in r.engines for r in results):
+        return None
+    import z3
+
+    return str(z3.get_version_string())
+
+
+def instance_of(
+    protocol: Protocol, values: Mapping[str, Value], *, profile: Profile, barrier_all: BarrierAll
+) -> Instance:
+    """The instance that a report with these inputs speaks of."""
+    return unroll(protocol, values, profile=profile, barrier_all=barrier_all)

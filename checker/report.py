@@ -1,0 +1,146 @@
+"""What a proof run says: verdicts, findings, counterexamples. Plain data that becomes the JSON.
+
+`prove` fills it in, the command line prints it. Field names and order are those of the published
+schema (``schema_version``); change one only together with the schema and its version.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+import msgspec
+
+SCHEMA_VERSION = 1
+
+
+class Verdict(Enum):
+    """The answer to one property; never merged with another. In order of precedence of exit codes."""
+
+    VIOLATED = "VIOLATED"  # some timing breaks it; there is a finding
+    UNKNOWN = "UNKNOWN"  # a named limit was reached first
+    UNSUPPORTED = "UNSUPPORTED"  # a construct on the way is not decided; the reason names it
+    VACUOUS = "VACUOUS"  # the instance has nothing that the property speaks of
+    PROVED = "PROVED"  # holds in every timing, under the printed assumptions
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code that a report with this as its first verdict ends with."""
+        return {"VIOLATED": 1, "PROVED": 0}.get(self.value, 3)
+
+
+class Severity(Enum):
+    """How much a finding weighs: errors make a property VIOLATED, warnings do not."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One shown step of a timing."""
+
+    core: str
+    pipe: str
+    operation: str
+    file: str
+    line: int
+
+
+class Counterexample(msgspec.Struct, frozen=True):
+    """The shortest bad timing found: its own parameters, its steps, and a trace to replay.
+
+    ``conflict`` says in sentences what goes wrong at the end.
+    """
+
+    parameters: dict[str, int | list[int]]
+    conflict: list[str]
+    steps: list[Step]
+    trace: str | None
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One fault, or one warning, with the place it points at and the document its rule is from."""
+
+    code: str
+    severity: Severity
+    message: str
+    file: str
+    line: int
+    source_doc: str
+    counterexample: Counterexample | None = None
+
+
+class Result(msgspec.Struct, frozen=True):
+    """The verdict on one property for one group of subjects with equal programs."""
+
+    subjects: list[str]
+    property: str
+    verdict: Verdict
+    scope: str
+    engines: list[str]
+    holds_when: str | None
+    reason: str | None
+    findings: list[Finding]
+    certificate: str | None = None
+
+
+class AssumptionNote(msgspec.Struct, frozen=True):
+    """Something the verdicts rest on."""
+
+    code: str
+    text: str
+    warning: bool = False
+
+
+class Tool(msgspec.Struct, frozen=True):
+    """Which versions answered; ``z3`` is None where it was not asked."""
+
+    version: str
+    z3: str | None
+
+
+class ProgramNote(msgspec.Struct, frozen=True):
+    """What was checked. ``digest`` is that of the first group of subjects."""
+
+    digest: str
+    files: list[str]
+
+
+class Report(msgspec.Struct, frozen=True):
+    """A whole run."""
+
+    tool: Tool
+    program: ProgramNote
+    parameters: dict[str, int | list[int]]
+    profile: str
+    assumptions: list[AssumptionNote]
+    results: list[Result]
+    timing: dict[str, float]
+    schema_version: int = SCHEMA_VERSION
+
+    def exit_code(self) -> int:
+        """1 any VIOLATED; else 3 any UNKNOWN, UNSUPPORTED or VACUOUS; else 0."""
+        return max((r.verdict.exit_code for r in self.results), key=_SEVERITY.index, default=0)
+
+    def verdict(self, name: str) -> Verdict:
+        """The verdict on property ``name`` of the first group. Raises KeyError."""
+        for result in self.results:
+            if result.property == name:
+                return result.verdict
+        raise KeyError(name)
+
+    def to_json(self) -> str:
+        """The report in the published format, keys in schema order."""
+        first = ("schema_version",)
+        plain: dict[str, Any] = msgspec.to_builtins(self, enc_hook=_value)
+        ordered = {k: plain[k] for k in first} | {k: v for k, v in plain.items() if k not in first}
+        return msgspec.json.format(msgspec.json.encode(ordered), indent=2).decode()
+
+
+_SEVERITY = [0, 3, 1]
+
+
+def _value(item: object) -> object:
+    if isinstance(item, Enum):
+        return item.value
+    raise TypeError(f"cannot encode {item!r}")

@@ -1,0 +1,219 @@
+"""From the engines' answers and the counted faults to the rows of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from ..protocol.instance import Instance
+from .analysis import Analysis, analyse
+from .ask import Answers
+from .counterexample import counterexample, smallest_values
+from .explain import conflict_of_stuck, message_of
+from .layout import layout
+from .obligations import Obligation
+from .properties import PROPERTIES, Method, Property
+from .report import Counterexample, Finding, Result, Severity, Verdict
+from .static import Fault, barrier_match, coverage, flag_balance, flag_range
+
+SOURCES = {
+    "overwrite": "design.md 3; hardware.md 4 (shmem)",
+    "source-overwritten": "hardware.md 4 (shmem)",
+    "write-conflict": "design.md 3; hardware.md 4 (shmem)",
+    "read-before-write": "design.md 3; hardware.md 4 (shmem)",
+    "never-written": "design.md 3",
+    "foreign-data": "design.md 3",
+    "request-not-complete": "hardware.md 3, 4 (shmem)",
+    "not-complete-at-end": "hardware.md 4 (shmem)",
+    "counter-cap": "hardware.md 2 (devkit CrossCoreSetFlag)",
+    "event-set-twice": "hardware.md 1 (devkit SetFlag/WaitFlag)",
+    "deadlock": "hardware.md 2, 3",
+}
+"""The document that the rule behind each finding of the engines comes from."""
+
+
+def rows(
+    analysis: Analysis,
+    answers: Sequence[Answers],
+    subjects: list[str],
+    chosen: Sequence[str],
+    *,
+    strict_ids: bool,
+    needs_z3: bool,
+) -> list[Result]:
+    """One row a chosen property, in report order."""
+    builder = _Rows(analysis, answers, subjects, strict_ids, needs_z3)
+    return [builder.row(PROPERTIES[name]) for name in chosen]
+
+
+class _Rows:
+    def __init__(
+        self,
+        analysis: Analysis,
+        answers: Sequence[Answers],
+        subjects: list[str],
+        strict_ids: bool,
+        needs_z3: bool,
+    ) -> None:
+        self.analysis = analysis
+        self.given = [a for a in answers if a.declined is None]
+        self.declined = [a for a in answers if a.declined is not None]
+        self.subjects = subjects
+        self.needs_z3 = needs_z3
+        self.static: Mapping[str, Callable[[Analysis], list[Fault] | None]] = {
+            "flag-balance": lambda a: flag_balance(a.sync),
+            "flag-range": lambda a: flag_range(a.sync, strict_ids=strict_ids),
+            "barrier-match": lambda a: barrier_match(a.sync),
+            "coverage": lambda a: coverage(a.instance, a.groups),
+            "layout": lambda a: layout(a.instance),
+        }
+
+    def row(self, prop: Property) -> Result:
+        if prop.at_end and self.given and not self.given[0].completes:
+            return self._result(prop, Verdict.VACUOUS, "no run completes", [], self._names())
+        if prop.method is Method.STATIC:
+            return self._static_row(prop)
+        if prop.method is Method.DEADLOCK:
+            return self._deadlock_row(prop)
+        return self._order_row(prop)
+
+    def _names(self) -> list[str]:
+        return [a.engine for a in self.given]
+
+    def _result(
+        self,
+        prop: Property,
+        verdict: Verdict,
+        reason: str | None,
+        findings: list[Finding],
+        engines: list[str],
+    ) -> Result:
+        return Result(
+            self.subjects, prop.name, verdict, "instance", engines, None, reason, findings
+        )
+
+    # --- by counting --------------------------------------------------------------------------
+
+    def _static_row(self, prop: Property) -> Result:
+        if prop.at_end and not self.given and self.declined:
+            return self._undecided(prop)
+        faults = self.static[prop.name](self.analysis)
+        if faults is None:
+            return self._result(prop, Verdict.VACUOUS, _NOTHING[prop.name], [], ["static"])
+        findings = self._fault_findings(prop, faults)
+        verdict = _verdict(findings)
+        return self._result(prop, verdict, None, findings, ["static"])
+
+    def _fault_findings(self, prop: Property, faults: Sequence[Fault]) -> list[Finding]:
+        findings = []
+        seen: set[str] = set()
+        for fault in faults:
+            shown = None
+            if fault.severity is Severity.ERROR and fault.code not in seen:
+                seen.add(fault.code)
+                shown = self._smallest(prop, fault)
+            findings.append(
+                Finding(
+                    fault.code, fault.severity, fault.message, fault.span.file, fault.span.line,
+                    fault.source_doc, shown,
+                )
+            )  # fmt: skip
+        return findings
+
+    def _smallest(self, prop: Property, fault: Fault) -> Counterexample:
+        """The smallest parameters with the same fault; there is no timing to show."""
+
+        def fails(instance: Instance) -> bool:
+            found = self.static[prop.name](analyse(instance)) or []
+            return any(f.code == fault.code for f in found)
+
+        values = smallest_values(self.analysis.instance, fails)
+        plain = {n: list(v) if isinstance(v, tuple) else v for n, v in values.items()}
+        return Counterexample(plain, [], [], None)
+
+    # --- by engines ---------------------------------------------------------------------------
+
+    def _undecided(self, prop: Property) -> Result:
+        reasons = "; ".join(f"{a.engine}: {a.declined}" for a in self.declined)
+        return self._result(prop, Verdict.UNKNOWN, reasons, [], [])
+
+    def _proved(self, prop: Property, findings: list[Finding]) -> Result:
+        """PROVED, unless the engine that has to say so did not answer."""
+        if not self.given:
+            return self._undecided(prop)
+        if self.needs_z3 and "z3" not in self._names():
+            return self._undecided(prop)
+        return self._result(prop, Verdict.PROVED, None, findings, self._names())
+
+    def _deadlock_row(self, prop: Property) -> Result:
+        stuck = next((a.stuck for a in self.given if a.stuck is not None), None)
+        if stuck is None:
+            if self.given and not self.analysis.kinds.blocks_somewhere:
+                return self._result(prop, Verdict.VACUOUS, "nothing ever waits", [], self._names())
+            return self._proved(prop, [])
+        waiting = conflict_of_stuck(self.analysis, stuck)
+        core, number = stuck.waiting[0]
+        span = self.analysis.instance.cores[core].events[number].span
+        finding = Finding(
+            "deadlock",
+            Severity.ERROR,
+            "; ".join(line.rsplit("  (", 1)[0] for line in waiting) or "some core never ends",
+            span.file if span else "",
+            span.line if span else 0,
+            SOURCES["deadlock"],
+            counterexample(self.analysis.instance, prop.name, "deadlock"),
+        )
+        return self._result(prop, Verdict.VIOLATED, None, [finding], self._names())
+
+    def _order_row(self, prop: Property) -> Result:
+        faults = self.static[prop.name](self.analysis) if prop.method is Method.BOTH else []
+        findings = self._fault_findings(prop, faults or [])
+        violated = self.given[0].violated if self.given else []
+        by_code: dict[str, list[Obligation]] = {}
+        for index in violated:
+            obligation = self.analysis.obligations[index]
+            if obligation.property == prop.name:
+                by_code.setdefault(obligation.code, []).append(obligation)
+        for code, obligations in by_code.items():
+            findings.append(self._order_finding(prop, code, obligations))
+        if _verdict(findings) is Verdict.VIOLATED:
+            engines = (["static"] if faults else []) + (self._names() if by_code else [])
+            return self._result(prop, Verdict.VIOLATED, None, findings, engines)
+        nothing = self._nothing_to_say(prop, faults)
+        if nothing is not None and self.given:
+            return self._result(prop, Verdict.VACUOUS, nothing, findings, self._names())
+        if prop.method is Method.BOTH and not self.analysis.of(prop.name):
+            return self._result(prop, Verdict.PROVED, None, findings, ["static"])
+        return self._proved(prop, findings)
+
+    def _order_finding(
+        self, prop: Property, code: str, obligations: Sequence[Obligation]
+    ) -> Finding:
+        message, span = message_of(self.analysis, obligations)
+        shown = counterexample(self.analysis.instance, prop.name, code)
+        return Finding(code, Severity.ERROR, message, span.file, span.line, SOURCES[code], shown)
+
+    def _nothing_to_say(self, prop: Property, faults: Sequence[Fault] | None) -> str | None:
+        kinds = self.analysis.kinds
+        if prop.method is Method.BOTH:
+            return None if faults is not None else _NOTHING[prop.name]
+        if prop.name == "completion":
+            return None if kinds.requests else "no requests are posted"
+        if not kinds.remote_writes:
+            return "no remote writes"
+        return None if kinds.shared_reads else "nobody reads a shared region"
+
+
+_NOTHING = {
+    "flag-balance": "no flags or events are used",
+    "flag-range": "no flags or events are used",
+    "barrier-match": "no barrier is called",
+    "coverage": "no outputs and no shared reads",
+    "layout": "no memory is addressed",
+}
+"""Why a row is VACUOUS."""
+
+
+def _verdict(findings: Sequence[Finding]) -> Verdict:
+    return (
+        Verdict.VIOLATED if any(f.severity is Severity.ERROR for f in findings) else Verdict.PROVED
+    )

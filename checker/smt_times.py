@@ -1,0 +1,219 @@
+"""Z3 on one straight-line instance in general: the solver also chooses which set each wait sees.
+
+Every point has a Boolean (it has happened) and an integer time. A wait that happened takes one set
+of its counter that no other wait takes and that has an earlier time; this is exact for counters,
+because a counter is positive exactly while more sets than waits have happened. A quiet excludes
+that a request to its peer is in flight across it. For the many protocols whose matching is fixed,
+`smt` asks far smaller questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import z3
+
+from ..protocol.instance import Kind
+from ..protocol.sync import Counter, Sync, Use
+from .engine import Stuck
+from .obligations import NEVER, Obligation, determinate
+from .smt import decide, new_solver
+
+
+class Times:
+    """The engine over any straight-line ``sync``."""
+
+    name = "z3"
+
+    def __init__(self, sync: Sync, *, rlimit: int = 0) -> None:
+        self.sync = sync
+        self.rlimit = rlimit
+        count = sync.size + len(sync.meetings)
+        self.happened = [z3.Bool(f"h{p}") for p in range(count)]
+        self.time = [z3.Int(f"t{p}") for p in range(count)]
+        self.before = self._program_order()
+        self.constraints: list[Any] = []
+        self._order_constraints()
+        self._counter_constraints()
+        self._queue_constraints()
+        self.answers: dict[tuple[int, int], bool] = {}
+
+    # --- reachable states ---------------------------------------------------------------------
+
+    def _program_order(self) -> list[list[int]]:
+        """Predecessors that hold in every timing: inside cores, at meetings, own requests of quiets."""
+        sync = self.sync
+        before = [
+            [base + p for p in points]
+            for base, order in zip(sync.base, sync.orders, strict=True)
+            for points in order.predecessors
+        ]
+        for queue, quiets in sync.quiets.items():
+            for put in sync.puts.get(queue, ()):
+                for quiet in quiets:
+                    if quiet.core == put.core and quiet.event > put.event:
+                        before[quiet.point].append(sync.end(put.core, put.event))
+        for number, meeting in enumerate(sync.meetings):
+            joint = sync.size + number
+            before.append([p for call in meeting.points for p in before[call]])
+            for call in meeting.points:
+                before[call] = [joint]
+        return before
+
+    def _earlier(self, first: int, then: int) -> Any:
+        return z3.And(self.happened[first], self.time[first] < self.time[then])
+
+    def _order_constraints(self) -> None:
+        for point, points in enumerate(self.before):
+            for earlier in points:
+                self.constraints.append(
+                    z3.Implies(self.happened[point], self._earlier(earlier, point))
+                )
+        for number, meeting in enumerate(self.sync.meetings):
+            if not meeting.complete:
+                self.constraints.append(z3.Not(self.happened[self.sync.size + number]))
+
+    def _counter_constraints(self) -> None:
+        for counter, waits in self.sync.waits.items():
+            sets = self.sync.sets.get(counter, [])
+            if determinate(self.sync, counter):
+                for k, wait in enumerate(waits):
+                    taken = (
+                        self._earlier(sets[k].point, wait.point)
+                        if k < len(sets)
+                        else z3.BoolVal(False)
+                    )
+                    self.constraints.append(z3.Implies(self.happened[wait.point], taken))
+                continue
+            self._choose(waits, sets)
+
+    def _choose(self, waits: Sequence[Use], sets: Sequence[Use]) -> None:
+        """Every wait that happened takes an earlier set, and no set is taken twice."""
+        takes = {(w.point, s.point): z3.Bool(f"m{w.point}_{s.point}") for w in waits for s in sets}
+        for w in waits:
+            options = [takes[w.point, s.point] for s in sets]
+            self.constraints.append(z3.Implies(self.happened[w.point], z3.Or(*options)))
+            for s in sets:
+                earlier = self._earlier(s.point, w.point)
+                self.constraints.append(z3.Implies(takes[w.point, s.point], earlier))
+        for s in sets:
+            column = [takes[w.point, s.point] for w in waits]
+            if len(column) > 1:
+                self.constraints.append(z3.AtMost(*column, 1))
+
+    def _queue_constraints(self) -> None:
+        """No request of another core is in flight while a quiet of its queue returns."""
+        sync = self.sync
+        for queue, quiets in sync.quiets.items():
+            for put in sync.puts.get(queue, ()):
+                post, landing = sync.begin(put.core, put.event), sync.end(put.core, put.event)
+                for quiet in quiets:
+                    if quiet.core == put.core:
+                        continue
+                    posted_later = z3.Or(
+                        z3.Not(self.happened[post]), self.time[quiet.point] < self.time[post]
+                    )
+                    free = z3.Or(posted_later, self._earlier(landing, quiet.point))
+                    self.constraints.append(z3.Implies(self.happened[quiet.point], free))
+
+    def _solver(self, *extra: Any) -> Any:
+        solver = new_solver(None, self.rlimit)
+        solver.add(*self.constraints)
+        solver.add(*extra)
+        return solver
+
+    # --- deadlock -----------------------------------------------------------------------------
+
+    def stuck(self) -> Stuck | None:
+        """What is waiting in a reachable state in which nothing can happen, if there is one."""
+        blocked = [z3.Or(h, self._blocked(p)) for p, h in enumerate(self.happened)]
+        solver = self._solver(*blocked, z3.Or(*(z3.Not(h) for h in self.happened)))
+        if not decide(solver):
+            return None
+        model = solver.model()
+        done = [z3.is_true(model.eval(h, model_completion=True)) for h in self.happened]
+        heads = []
+        for point in range(self.sync.size):
+            core, event = self.sync.locate(point)
+            base = self.sync.base[core]
+            inside = self.sync.orders[core].predecessors[point - base]
+            if not done[point] and all(done[base + p] for p in inside):
+                heads.append((core, event))
+        return Stuck(tuple(heads))
+
+    def _blocked(self, point: int) -> Any:
+        """Why ``point`` cannot happen next: a predecessor is missing, or its counter is 0."""
+        reasons = [z3.Not(self.happened[p]) for p in self.before[point]]
+        if point >= self.sync.size:
+            if not self.sync.meetings[point - self.sync.size].complete:
+                return z3.BoolVal(True)
+            return z3.Or(*reasons)
+        event = self.sync.event_at(point)
+        if event.kind in (Kind.WAIT_FLAG, Kind.WAIT_EVENT):
+            core, _ = self.sync.locate(point)
+            reasons.append(self._value(Counter(core, event.flag, event.link)) == 0)
+        return z3.Or(*reasons)
+
+    def _value(self, counter: Counter) -> Any:
+        """The value of ``counter`` in the state: sets that happened minus waits that did."""
+        plus = [z3.If(self.happened[u.point], 1, 0) for u in self.sync.sets.get(counter, ())]
+        minus = [z3.If(self.happened[u.point], 1, 0) for u in self.sync.waits.get(counter, ())]
+        return z3.Sum(*plus, z3.IntVal(0)) - z3.Sum(*minus, z3.IntVal(0))
+
+    # --- obligations --------------------------------------------------------------------------
+
+    def violated(self, obligations: Sequence[Obligation]) -> list[int]:
+        """Indices of all violated obligations, ascending."""
+        return [n for n, obligation in enumerate(obligations) if self._is_violated(obligation)]
+
+    def _is_violated(self, obligation: Obligation) -> bool:
+        if not obligation.clauses:
+            assert obligation.counter is not None
+            return decide(self._solver(self._value(obligation.counter) > obligation.cap))
+        return any(
+            all(self._ordered(a, b) == ordered for a, b, ordered in obligation.clauses_at(index))
+            for index in range(obligation.width)
+        )
+
+    def _ordered(self, first: int, then: int) -> bool:
+        if (first, then) not in self.answers:
+            pending = z3.BoolVal(True) if first == NEVER else z3.Not(self.happened[first])
+            self.answers[first, then] = not decide(self._solver(self.happened[then], pending))
+        return self.answers[first, then]
+
+    def witness(self, obligation: Obligation) -> tuple[int, list[int]] | None:
+        """The equal core that shows ``obligation`` violated, and the points of one such timing."""
+        for index in range(obligation.width):
+            clauses = obligation.clauses_at(index)
+            if obligation.counter is not None and not clauses:
+                solver = self._solver(self._value(obligation.counter) > obligation.cap)
+            elif all(self._ordered(a, b) == ordered for a, b, ordered in clauses):
+                shown = next((a, b) for a, b, ordered in clauses if not ordered)
+                pending = [] if shown[0] == NEVER else [z3.Not(self.happened[shown[0]])]
+                solver = self._solver(self.happened[shown[1]], *pending)
+            else:
+                continue
+            points = self._timing(solver)
+            return None if points is None else (index, points)
+        return None
+
+    def completes(self) -> bool:
+        """Whether some timing runs to its end."""
+        return decide(self._solver(*self.happened))
+
+    def stuck_timing(self) -> list[int] | None:
+        """The points of one timing, in order, that ends stuck."""
+        blocked = [z3.Or(h, self._blocked(p)) for p, h in enumerate(self.happened)]
+        return self._timing(self._solver(*blocked, z3.Or(*(z3.Not(h) for h in self.happened))))
+
+    def _timing(self, solver: Any) -> list[int] | None:
+        if not decide(solver):
+            return None
+        model = solver.model()
+        happened = [
+            (model.eval(self.time[p], model_completion=True).as_long(), p)
+            for p, h in enumerate(self.happened)
+            if z3.is_true(model.eval(h, model_completion=True))
+        ]
+        return [p for _, p in sorted(happened)]

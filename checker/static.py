@@ -1,0 +1,308 @@
+"""Questions that counting answers: flag balance, ids, barrier calls, coverage.
+
+Each function returns its faults, or None where the instance has nothing that the property speaks
+of. Layout, which is arithmetic over byte ranges, is in `layout`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ..protocol.describe import flag_name, numbers
+from ..protocol.evaluate import evaluate
+from ..protocol.instance import Access, Event, Instance, Kind
+from ..protocol.program import Role, Span, WaitFlag
+from ..protocol.sync import Sync, Use
+from .obligations import Piece, distinct_cores
+from .report import Severity
+
+NOWHERE = Span("", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something wrong (or, as a warning, noteworthy), with its place and the rule's document."""
+
+    code: str
+    message: str
+    span: Span
+    source_doc: str
+    severity: Severity = Severity.ERROR
+
+
+def cores_named(instance: Instance, cores: Iterable[int]) -> str:
+    """A short name for several cores: their role and ranks."""
+    ids = [instance.cores[c].id for c in cores]
+    roles = sorted({i.role.name for i in ids})
+    ranks = sorted({i.rank for i in ids})
+    word = "rank" if len(ranks) == 1 else "ranks"
+    return f"{'/'.join(roles)} of {word} {numbers(ranks)}"
+
+
+# --- flag-balance -----------------------------------------------------------------------------
+
+
+def flag_balance(sync: Sync) -> list[Fault] | None:
+    """Counters whose sets and waits differ in number, grouped by the statement left over."""
+    if not sync.sets and not sync.waits:
+        return None
+    surplus: dict[tuple[str, Span], list[tuple[Use, int]]] = defaultdict(list)
+    for counter in sorted({**sync.sets, **sync.waits}):
+        sets, waits = sync.sets.get(counter, []), sync.waits.get(counter, [])
+        if len(sets) == len(waits):
+            continue
+        longer, shorter = (sets, waits) if len(sets) > len(waits) else (waits, sets)
+        extra = longer[len(shorter)]
+        span = _event(sync, extra).span or NOWHERE
+        code = "set-without-wait" if longer is sets else "wait-without-set"
+        surplus[code, span].append((extra, len(longer) - len(shorter)))
+    return [_imbalance(sync, code, span, uses) for (code, span), uses in surplus.items()]
+
+
+def _event(sync: Sync, use: Use) -> Event:
+    return sync.instance.cores[use.core].events[use.event]
+
+
+def _imbalance(sync: Sync, code: str, span: Span, uses: Sequence[tuple[Use, int]]) -> Fault:
+    total = sum(count for _, count in uses)
+    flags = numbers(_event(sync, use).flag for use, _ in uses)
+    kind = "event" if _event(sync, uses[0][0]).link else "flag"
+    who = cores_named(sync.instance, (use.core for use, _ in uses))
+    what = (
+        f"{total} sets of {kind} {flags} by the {who} are never waited for"
+        if code == "set-without-wait"
+        else f"{total} waits for {kind} {flags} by the {who} have no set"
+    )
+    return Fault(code, what, span, "hardware.md 2 (devkit CrossCoreSetFlag)")
+
+
+# --- flag-range -------------------------------------------------------------------------------
+
+
+def flag_range(sync: Sync, *, strict_ids: bool) -> list[Fault] | None:
+    """Ids outside their domain, reserved ids, and operations on pipes that the core lacks."""
+    instance = sync.instance
+    if not sync.sets and not sync.waits and not instance.absent:
+        return None
+    faults: dict[tuple[str, Span, int], Fault] = {}
+    for cores in distinct_cores(instance):
+        core = instance.cores[cores[0]]
+        for event in core.events:
+            if event.kind in (Kind.SET_FLAG, Kind.WAIT_FLAG):
+                found = _id_faults(instance, core.id.role, event, strict_ids)
+            elif event.kind in (Kind.SET_EVENT, Kind.WAIT_EVENT):
+                found = _event_id_faults(instance, event)
+            else:
+                continue
+            for fault in found:
+                faults.setdefault((fault.code, fault.span, event.raw), fault)
+    return [*_absent_pipes(instance), *faults.values()]
+
+
+def _id_faults(instance: Instance, role: Role, event: Event, strict_ids: bool) -> Iterable[Fault]:
+    profile = instance.profile
+    span = event.span or NOWHERE
+    what = "CrossCoreSetFlag" if event.kind is Kind.SET_FLAG else "CrossCoreWaitFlag"
+    if event.raw not in profile.flag_ids:
+        text = (
+            f"id {event.raw} is outside 0-{profile.flag_ids[-1]}: the hardware keeps the low 4 bits, "
+            f"so {what} uses flag {event.flag}"
+        )
+        yield Fault("id-out-of-range", text, span, "hardware.md 2 (devkit CrossCoreSetFlag)")
+    elif strict_ids and event.raw not in profile.strict_ids:
+        text = (
+            f"id {event.raw} is not one of the user's ids 0-{profile.strict_ids[-1]} (strict ids)"
+        )
+        yield Fault("id-not-for-users", text, span, "hardware.md 2 (devkit, other editions)")
+    other = Role.AIC if role is Role.AIV else Role.AIV
+    holder = other if event.kind is Kind.SET_FLAG else role
+    used = _called_barriers(instance)
+    for function in used:
+        reserved = instance.barriers[function].reserved
+        if event.flag in reserved.get(holder, ()):
+            text = (
+                f"{what} of {flag_name(event)} touches the counter on the {holder.name} "
+                f"that {function} uses itself"
+            )
+            yield Fault("id-reserved", text, span, "hardware.md 2 (devkit SyncAll)")
+        elif any(event.flag in ids for ids in reserved.values()):
+            text = (
+                f"flag {event.flag} is also used by {function}, on the other side: no conflict, "
+                "but the number is reserved in some documents"
+            )
+            severity = Severity.ERROR if strict_ids else Severity.WARNING
+            yield Fault(
+                "id-reserved-elsewhere", text, span, "hardware.md 2 (devkit SyncAll)", severity
+            )
+
+
+def _called_barriers(instance: Instance) -> list[str]:
+    called = {
+        event.barrier
+        for cores in distinct_cores(instance)
+        for event in instance.cores[cores[0]].events
+        if event.kind is Kind.BARRIER
+    }
+    return sorted(called)
+
+
+def collides_with_barrier(faults: Sequence[Fault] | None) -> bool:
+    """Whether a user's flag meets one of a barrier: other verdicts then assume it undisturbed."""
+    return any(f.code == "id-reserved" for f in faults or ())
+
+
+def _event_id_faults(instance: Instance, event: Event) -> Iterable[Fault]:
+    ids = instance.profile.event_ids
+    if event.raw not in ids:
+        text = f"event id {event.raw} of {event.link} is outside {ids[0]}-{ids[-1]}"
+        yield Fault(
+            "event-id-out-of-range", text, event.span or NOWHERE, "hardware.md 1 (devkit SetFlag)"
+        )
+
+
+def _absent_pipes(instance: Instance) -> Iterable[Fault]:
+    by_place: dict[Span, list[int]] = defaultdict(list)
+    chosen = {}
+    for entry in instance.absent:
+        by_place[entry.operation.span].append(entry.core.rank)
+        chosen.setdefault(entry.operation.span, entry)
+    for span, entry in chosen.items():
+        operation = entry.operation
+        what = "CrossCoreWaitFlag" if isinstance(operation, WaitFlag) else "CrossCoreSetFlag"
+        pipe = operation.pipe.value
+        text = (
+            f"{what} names {pipe}, which an {entry.core.role.name} lacks: it compiles to nothing "
+            f"(ranks {numbers(by_place[span])})"
+        )
+        yield Fault("absent-pipe", text, span, "hardware.md 2 (devkit CrossCoreSetFlag, dav_3510)")
+
+
+# --- barrier-match ----------------------------------------------------------------------------
+
+
+def barrier_match(sync: Sync) -> list[Fault] | None:
+    """Barrier functions that their participants call different numbers of times."""
+    instance = sync.instance
+    if not sync.meetings:
+        return None
+    faults = []
+    for function in instance.barriers:
+        calls: Tally[int] = Tally()
+        for meeting in sync.meetings:
+            if meeting.function == function:
+                calls.update(sync.locate(point)[0] for point in meeting.points)
+        members = instance.participants(function)
+        by_count: dict[int, list[int]] = defaultdict(list)
+        for core in members:
+            by_count[calls[core]].append(core)
+        if len(by_count) > 1:
+            parts = [
+                f"{count} times by the {cores_named(instance, cores)}"
+                for count, cores in sorted(by_count.items(), reverse=True)
+            ]
+            span = _first_call(instance, function)
+            form = instance.barriers[function]
+            text = f"{function} ({form.name}) is called {', '.join(parts)}: all must call it equally often"
+            faults.append(Fault("barrier-mismatch", text, span, f"hardware.md 3 ({form.source})"))
+    return faults
+
+
+def _first_call(instance: Instance, function: str) -> Span:
+    for core in instance.cores:
+        for event in core.events:
+            if event.kind is Kind.BARRIER and event.barrier == function:
+                return event.span or NOWHERE
+    return NOWHERE
+
+
+# --- coverage ---------------------------------------------------------------------------------
+
+
+def coverage(
+    instance: Instance, groups: Sequence[tuple[tuple[int, ...], list[Piece]]]
+) -> list[Fault] | None:
+    """Bytes that a reader needs and nobody delivers, or that are delivered twice; outputs likewise."""
+    outputs = [r for r in instance.protocol.regions if r.covered and r.bytes is not None]
+    expected = {
+        (r.name, rank): evaluate(r.bytes, {**instance.values, "rank": rank})
+        for r in outputs
+        if r.bytes is not None
+        for rank in range(instance.ranks)
+    }
+    if not groups and not any(expected.values()):
+        return None
+    return [*_deliveries(instance, groups), *_outputs(instance, expected)]
+
+
+def _deliveries(
+    instance: Instance, groups: Sequence[tuple[tuple[int, ...], list[Piece]]]
+) -> Iterable[Fault]:
+    missing: dict[Span, list[Piece]] = defaultdict(list)
+    twice: dict[Span, list[Piece]] = defaultdict(list)
+    for _, found in groups:
+        for piece in found:
+            span = _reader_event(instance, piece).span or NOWHERE
+            if not piece.needed:
+                missing[span].append(piece)
+            elif len(piece.needed) > 1:
+                twice[span].append(piece)
+    for code, table, text in (
+        ("never-delivered", missing, "are never delivered"),
+        ("delivered-twice", twice, "are delivered more than once"),
+    ):
+        for span, found in table.items():
+            ranks = sorted({p.reader.access.rank for p in found})
+            word = "rank" if len(ranks) == 1 else "ranks"
+            first = found[0].reader.access
+            message = (
+                f"{len(found)} segments that {word} {numbers(ranks)} read {text}, "
+                f"the first: {_needed(first)} into {first.region}[{first.begin}..{first.end})"
+            )
+            yield Fault(code, message, span, "design.md 3 (coverage)")
+
+
+def _needed(access: Access) -> str:
+    if access.origin is None:
+        return "bytes"
+    rank, region, offset = access.origin
+    return f"{region}[{offset}..{offset + access.end - access.begin}) of rank {rank}"
+
+
+def _reader_event(instance: Instance, piece: Piece) -> Event:
+    return instance.cores[piece.reader.core].events[piece.reader.event]
+
+
+def _outputs(instance: Instance, expected: dict[tuple[str, int], int]) -> Iterable[Fault]:
+    """Every block writes its share of the whole output, once."""
+    reported: set[tuple[str, Span]] = set()
+    for core in instance.cores:
+        windows: dict[str, list[tuple[int, int, Event]]] = defaultdict(list)
+        for event in core.events:
+            for access in event.writes:
+                if access.share and access.begin < access.end:
+                    windows[access.region].append((access.begin, access.end, event))
+        for (region, rank), size in expected.items():
+            if rank != core.id.rank or core.id.role is not Role.AIC:
+                continue
+            for code, text, span in _gaps(sorted(windows[region], key=lambda w: w[:2]), size):
+                if (code, span) not in reported:
+                    reported.add((code, span))
+                    message = f"{region} of rank {rank}: {text}"
+                    yield Fault(code, message, span, "design.md 3 (coverage)")
+
+
+def _gaps(windows: list[tuple[int, int, Event]], size: int) -> Iterable[tuple[str, str, Span]]:
+    position = 0
+    span = NOWHERE
+    for begin, end, event in windows:
+        span = event.span or NOWHERE
+        if begin > position:
+            yield "output-missing", f"bytes {position}..{begin} are never written", span
+        elif begin < position:
+            yield "output-twice", f"bytes {begin}..{min(end, position)} are written twice", span
+        position = max(position, end)
+    if position < size:
+        yield "output-missing", f"bytes {position}..{size} are never written", span

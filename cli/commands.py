@@ -1,0 +1,143 @@
+"""The commands. Each imports what it needs when it runs, so that ``--help`` is quick.
+
+A command returns its exit code; errors leave as exceptions, which `command` prints.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from mc2proof import options
+from mc2proof.options import output_file, text_or_json
+
+
+def _print_version(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        import mc2proof
+        from mc2proof.output import to_stdout
+        from mc2proof.text import line
+
+        to_stdout([line(f"mc2proof {mc2proof.__version__}")])
+        context.exit()
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version,
+    help="Print the version.",
+)  # fmt: skip
+def mc2proof_group() -> None:
+    """Prove that the flags and barriers of a fused kernel cannot hang, or show the timing that does.
+
+    SOURCES are kernel headers, or FILE.py:NAME for a protocol written in Python; without any, the
+    built-in protocol is meant.
+
+    Exit codes: 0 proved, 1 violated, 2 bad usage or input, 3 not decided, 4 engines disagree or
+    internal error, 130 interrupted.
+    """
+
+
+@mc2proof_group.command()
+@options.sources
+@options.parameters
+@options.hardware
+@options.engines
+@text_or_json
+@output_file
+def prove(
+    sources: tuple[str, ...],
+    ranks: int | None,
+    buffer_size: int | None,
+    tile_cnt: int | None,
+    blocks: int | None,
+    settings: tuple[str, ...],
+    form: str,
+    output: str | None,
+    **rest: Any,
+) -> int:
+    """Decide every property at the given parameters.
+
+    The built-in protocol has defaults for all of them; a kernel gets only the values you give, and
+    those of its facts.
+    """
+    from mc2proof import face
+    from mc2proof.output import opened, progress, to_stdout
+    from mc2proof.render import render, summary
+    from mc2proof.text import line
+    from mc2proof.values import Given, merge, parse_setting
+
+    named = {"ranks": ranks, "blocks": blocks, "buffer_size": buffer_size, "tile_cnt": tile_cnt}
+    given: list[Given] = [
+        (f"--{name.replace('_', '-')}", name, value) for name, value in named.items() if value is not None
+    ]
+    given += [("--set", *parse_setting(text)) for text in settings]
+    values = merge(given)
+    reading = {name: rest.pop(name) for name in _READING}
+    with opened(output) as write:
+        with progress() as tell:
+            protocols = face.load(*sources, **reading)
+            report = face.prove(protocols, settings=values, progress=tell, **rest)
+        as_json = form == "json"
+        write([line(report.to_json())] if as_json else render(report, sources=_again(sources, reading)))
+    if output is not None:
+        to_stdout([(*summary(report), *line(f"; written to {output}"))])
+    return report.exit_code()
+
+
+@mc2proof_group.command()
+@click.argument("trace")
+@options.sources
+def replay(trace: str, sources: tuple[str, ...], **reading: Any) -> int:
+    """Run a counterexample's TRACE again on the SOURCES it was made from.
+
+    Exit code 1 if it shows again what it claims, 0 if it does not.
+    """
+    from mc2proof import face
+    from mc2proof.output import to_stdout
+    from mc2proof.protocol.replay import replay as run
+    from mc2proof.render import render_replay
+
+    result = run(trace, face.load(*sources, **reading))
+    to_stdout(render_replay(result))
+    return 1 if result.reproduced else 0
+
+
+@mc2proof_group.command("list")
+@text_or_json
+def list_(form: str) -> int:
+    """List the built-in protocols, the hardware profiles and the properties."""
+    from mc2proof.listing import list_json, list_text
+    from mc2proof.output import to_stdout
+
+    to_stdout(list_json() if form == "json" else list_text())
+    return 0
+
+
+@mc2proof_group.command()
+@options.sources
+def show(sources: tuple[str, ...], **reading: Any) -> int:
+    """Show what was read: parameters, memory, and each role's program with its places."""
+    from mc2proof import face
+    from mc2proof.output import to_stdout
+    from mc2proof.show import show as lines_of
+
+    to_stdout(lines_of(face.load(*sources, **reading)))
+    return 0
+
+
+_READING = ("entry", "facts", "defines", "include_dirs")
+"""The options that say how sources are read: the arguments of `face.load`."""
+
+
+def _again(sources: tuple[str, ...], reading: dict[str, Any]) -> list[str]:
+    """The arguments that read the same sources in the same way."""
+    again = list(sources)
+    for name, option in (("entry", "--entry"), ("facts", "--facts")):
+        if reading[name] is not None:
+            again += [option, reading[name]]
+    for name, option in (("defines", "-D"), ("include_dirs", "-I")):
+        for value in reading[name]:
+            again += [option, value]
+    return again

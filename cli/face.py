@@ -1,0 +1,229 @@
+"""`load` and `prove`: what the command line does, for Python programs.
+
+`load` turns sources into protocols, `prove` checks protocols at given parameters. The work is
+done in `protocol.ascendc` and `checker.prove`; here inputs are validated and named.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mc2proof.hints import did_you_mean, unknown
+from mc2proof.protocol.errors import ParameterError, SourceError
+from mc2proof.protocol.profile import PROFILES, BarrierAll, Profile
+from mc2proof.protocol.program import Protocol
+from mc2proof.protocol.unroll import Limits
+from mc2proof.pyfile import load_protocol, split_reference
+from mc2proof.values import Given, check_names, checked_value, merge
+
+if TYPE_CHECKING:
+    from mc2proof.checker.report import Report
+
+Source = str | os.PathLike[str]
+
+_MACRO = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_RLIMIT_MAX = (1 << 32) - 1  # Z3 keeps the limit in an unsigned int
+
+
+def load(
+    *sources: Source,
+    entry: str | None = None,
+    facts: Source | None = None,
+    defines: Sequence[str] = (),
+    include_dirs: Sequence[Source] = (),
+) -> list[Protocol]:
+    """The protocols of ``sources``; without any, the built-in one.
+
+    A source is a kernel header, or ``FILE.py:NAME`` for a protocol (or a function without arguments
+    that returns one) in a Python file, which is run. The other arguments are for kernel headers:
+    ``entry`` names one ``__global__`` function instead of all, ``facts`` a TOML file with what the
+    sources lack, ``defines`` macros as ``X`` or ``X=V``, ``include_dirs`` where quoted includes are
+    searched besides the including file's folder.
+
+    Raises SourceError for a source that cannot be read, UnsupportedError for a construct that is
+    not decided, ParameterError for a bad argument.
+    """
+    written = [os.fspath(source) for source in sources]
+    references = [(source, split_reference(source)) for source in written]
+    headers = [source for source, reference in references if reference is None]
+    macros = _macros(defines)
+    if not headers and (entry is not None or facts is not None or macros or include_dirs):
+        name = next(
+            name
+            for name, given in (("entry", entry), ("facts", facts), ("define", macros), ("-I", include_dirs))
+            if given
+        )
+        raise ParameterError(name, None, "applies to kernel sources, and none are given")
+    if not written:
+        from mc2proof.protocol.builtin import ring_all_to_all
+
+        return [ring_all_to_all()]
+    for source, reference in references:
+        check_file(reference[0] if reference else source)
+    protocols = [load_protocol(*reference) for _, reference in references if reference]
+    if headers:
+        protocols += _load_kernels(headers, entry, facts, macros, include_dirs)
+    return protocols
+
+
+def _load_kernels(
+    headers: Sequence[str],
+    entry: str | None,
+    facts: Source | None,
+    macros: Mapping[str, str],
+    include_dirs: Sequence[Source],
+) -> list[Protocol]:
+    for folder in map(os.fspath, include_dirs):
+        if not os.path.isdir(folder):
+            raise SourceError(f"{folder}: no such folder (-I)")
+    if facts is not None:
+        check_file(os.fspath(facts))
+    from mc2proof.protocol.ascendc import load_facts, load_sources
+
+    return load_sources(
+        [Path(header) for header in headers],
+        entry=entry,
+        facts=None if facts is None else load_facts(Path(facts)),
+        defines=macros,
+        include_dirs=[Path(folder) for folder in include_dirs],
+    )
+
+
+def prove(
+    protocols: Protocol | Source | Sequence[Protocol | Source] = (),
+    *,
+    ranks: int | None = None,
+    buffer_size: int | None = None,
+    tile_cnt: int | None = None,
+    blocks: int | None = None,
+    profile: str | Profile = "ascend950",
+    barrier_all: str | BarrierAll | None = None,
+    strict_ids: bool = False,
+    properties: Sequence[str] = (),
+    engine: str = "auto",
+    cross_check: bool = False,
+    settings: Mapping[str, int | Sequence[int]] | None = None,
+    max_events: int | None = None,
+    rlimit: int | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Report:
+    """The verdicts on ``protocols`` (what `load` returns, or sources for it) at the given values.
+
+    A parameter without a value takes the default that its protocol declares, if it does;
+    ``settings`` gives parameters that have no argument here. ``barrier_all`` says what
+    ``aclshmem_barrier_all`` is in the build; left out, ``vec`` is assumed with a warning.
+    ``properties`` empty means all. ``max_events`` and ``rlimit`` (Z3's own count a question) bound
+    the work; where one is reached the verdict is UNKNOWN. ``progress`` is told what is being done.
+
+    Raises Mc2proofError for bad input, EngineDisagreement where two engines differ.
+    """
+    chosen = _protocols(protocols)
+    named = {"ranks": ranks, "blocks": blocks, "buffer_size": buffer_size, "tile_cnt": tile_cnt}
+    given: list[Given] = [
+        (f"{name}=", name, checked_value(name, value)) for name, value in named.items() if value is not None
+    ]
+    given += [("settings", name, checked_value(name, v)) for name, v in (settings or {}).items()]
+    values = merge(given)
+    check_names(values, chosen)
+    hardware, reading = _profile(profile), _barrier_all(barrier_all)
+    limits = _limits(max_events, rlimit)
+
+    from mc2proof.checker.properties import PROPERTIES
+    from mc2proof.checker.prove import ENGINES, prove_protocols
+
+    if engine not in ENGINES:
+        raise ParameterError("engine", None, unknown("engine", engine, ENGINES))
+    for name in properties:
+        if name not in PROPERTIES:
+            raise ParameterError("property", None, unknown("property", name, PROPERTIES))
+    return prove_protocols(
+        chosen,
+        values,
+        profile=hardware,
+        barrier_all=reading,
+        strict_ids=strict_ids,
+        properties=tuple(dict.fromkeys(properties)),
+        engine=engine,
+        cross_check=cross_check,
+        limits=limits,
+        progress=progress,
+    )
+
+
+def check_file(path: str) -> None:
+    """Raises SourceError unless ``path`` names something that can be read as a file."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise SourceError(f"{path!r}: the file's name is not valid UTF-8: rename it") from None
+    try:
+        mode = os.stat(path).st_mode
+        if stat.S_ISREG(mode):  # a pipe would lose its content
+            open(path, "rb").close()
+    except FileNotFoundError:
+        raise SourceError(f"{path}: no such file{_neighbour(path)}") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise SourceError(f"{path}: cannot be read: {reason}") from error
+    if stat.S_ISDIR(mode):
+        raise SourceError(f"{path}: is a folder: name the files in it")
+
+
+def _neighbour(path: str) -> str:
+    try:
+        names = os.listdir(os.path.dirname(path) or ".")
+    except OSError:
+        return ""
+    return did_you_mean(os.path.basename(path), names)
+
+
+def _macros(defines: Sequence[str]) -> dict[str, str]:
+    """``X`` and ``X=V`` as a mapping; as compilers do, the last of equal names wins and X alone is 1."""
+    macros = {}
+    for text in defines:
+        name, equals, value = text.partition("=")
+        if not _MACRO.fullmatch(name):
+            raise ParameterError("define", None, f"{text!r} is not of the form NAME or NAME=VALUE")
+        macros[name] = value if equals else "1"
+    return macros
+
+
+def _protocols(given: Protocol | Source | Sequence[Protocol | Source]) -> list[Protocol]:
+    items = [given] if isinstance(given, Protocol | str | os.PathLike) else list(given)
+    ready = [item for item in items if isinstance(item, Protocol)]
+    if ready and len(ready) != len(items):
+        raise ParameterError("protocols", None, "give protocols or sources, not both")
+    return ready or load(*(item for item in items if not isinstance(item, Protocol)))
+
+
+def _profile(given: str | Profile) -> Profile:
+    if isinstance(given, Profile):
+        return given
+    if given not in PROFILES:
+        raise ParameterError("profile", None, unknown("profile", given, PROFILES))
+    return PROFILES[given]
+
+
+def _barrier_all(given: str | BarrierAll | None) -> BarrierAll | None:
+    if given is None or isinstance(given, BarrierAll):
+        return given
+    known = [reading.value for reading in BarrierAll]
+    if given not in known:
+        raise ParameterError("barrier_all", None, unknown("reading", given, known))
+    return BarrierAll(given)
+
+
+def _limits(max_events: int | None, rlimit: int | None) -> Limits:
+    limits = Limits()
+    events = limits.max_events if max_events is None else max_events
+    resources = limits.rlimit if rlimit is None else rlimit
+    if events < 1:
+        raise ParameterError("max_events", events, "must be at least 1")
+    if not 0 <= resources <= _RLIMIT_MAX:
+        raise ParameterError("rlimit", resources, f"must be from 0 (no limit) to {_RLIMIT_MAX}")
+    return Limits(max_events=events, max_states=limits.max_states, rlimit=resources)

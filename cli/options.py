@@ -1,0 +1,111 @@
+"""The options that commands share. Imported for ``--help``, so nothing heavy is imported here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from mc2proof.hints import did_you_mean
+
+F = TypeVar("F", bound=Callable[..., Any])
+Decorator = Callable[[F], F]
+
+
+class Choice(click.Choice[str]):
+    """One of some words; a near miss is told what it is near to."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        words = ", ".join(self.choices)
+        return f"{value!r} is not one of {words}{did_you_mean(str(value), self.choices)}"
+
+
+def together(*decorators: Decorator[F]) -> Decorator[F]:
+    """One decorator for several options, in the order in which ``--help`` lists them."""
+
+    def apply(function: F) -> F:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return apply
+
+
+sources = together(
+    click.argument("sources", nargs=-1, metavar="[SOURCES]..."),
+    click.option("--entry", metavar="NAME", help="Check this __global__ function only."),
+    click.option(
+        "--facts",
+        metavar="FILE",
+        help="TOML with what the sources lack. Default: the shipped facts of the reference kernel.",
+    ),
+    click.option(
+        "--define", "-D", "defines", multiple=True, metavar="X[=V]", help="Define a macro (repeatable)."
+    ),
+    click.option(
+        "-I",
+        "include_dirs",
+        multiple=True,
+        metavar="DIR",
+        help="Search quoted includes here too (repeatable).",
+    ),
+)
+"""What is checked, and how it is read."""
+
+parameters = together(
+    click.option("--ranks", type=int, metavar="N", help="Processing elements."),
+    click.option("--buffer-size", type=int, metavar="N", help="Depth of the ring of buffers."),
+    click.option("--tile-cnt", type=int, metavar="N", help="Tiles."),
+    click.option("--blocks", type=int, metavar="N", help="Blocks launched on each rank.  [default: ranks]"),
+    click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Give any parameter by name; an array as NAME=1,2,3 (repeatable).",
+    ),
+)
+"""At which parameters."""
+
+hardware = together(
+    click.option(
+        "--profile", default="ascend950", show_default=True, metavar="NAME", help="See `mc2proof list`."
+    ),
+    click.option(
+        "--barrier-all",
+        type=Choice(["vec", "mix", "soft"]),
+        help="What aclshmem_barrier_all is in the build. Default: vec, with a warning.",
+    ),
+    click.option("--strict-ids", is_flag=True, help="Allow the flag ids 0-10 only."),
+)
+"""On what hardware."""
+
+engines = together(
+    click.option(
+        "--property", "properties", multiple=True, metavar="NAME", help="Check only this (repeatable)."
+    ),
+    click.option(
+        "--engine",
+        type=Choice(["auto", "happens-before", "z3", "explore"]),
+        default="auto",
+        show_default=True,
+        help="Who decides; auto asks happens-before and z3.",
+    ),
+    click.option("--cross-check", is_flag=True, help="Let every engine answer alone, and compare."),
+    click.option("--max-events", type=int, metavar="N", help="Stop before unrolling more events than this."),
+    click.option("--rlimit", type=int, metavar="N", help="Z3's resource limit a question.  [default: none]"),
+)
+"""Which questions, and who answers them."""
+
+output_file = click.option(
+    "--output", metavar="FILE", help="Write the result there, and only its last line here."
+)
+text_or_json = click.option(
+    "--format",
+    "form",
+    type=Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Of the result.",
+)

@@ -1,0 +1,200 @@
+"""The text of a report: what `mc2proof prove` and `mc2proof replay` print.
+
+One table of verdicts a group of equal subjects, then what explains them. The layout is part of
+what users rely on: tests hold snapshots of it.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from mc2proof.checker.report import Finding, Report, Result, Severity, Step, Verdict
+from mc2proof.protocol.replay import Replay, ShownStep
+from mc2proof.text import BLANK, Line, Piece, heading, indented, line, table, with_places
+
+STYLES = {
+    Verdict.VIOLATED: "bold red",
+    Verdict.UNKNOWN: "yellow",
+    Verdict.UNSUPPORTED: "yellow",
+    Verdict.VACUOUS: "cyan",
+    Verdict.PROVED: "green",
+}
+_SENTENCE_WITH_PLACE = re.compile(r"(?P<text>.*\S)  \((?P<place>.+:\d+)\)")
+_ALWAYS_SHOWN = ("ranks", "blocks", "buffer_size", "tile_cnt")
+
+
+def render(report: Report, *, sources: Sequence[str] = ()) -> list[Line]:
+    """``report`` as lines. ``sources``: the arguments that name them again, for the replay command."""
+    lines: list[Line] = []
+    for subjects, results in _groups(report.results).items():
+        lines += [*_head(report, subjects), BLANK, *indented(_verdicts(results)), BLANK]
+        for result in results:
+            if result.verdict is Verdict.VIOLATED:
+                lines += [*_explanation(result, report, sources), BLANK]
+    lines += _section("warnings", _warnings(report))
+    lines += _section("assumptions", _assumptions(report))
+    lines.append(summary(report))
+    return lines
+
+
+def _section(title: str, rows: Sequence[Line]) -> list[Line]:
+    return [heading(title), *indented(rows), BLANK] if rows else []
+
+
+def summary(report: Report) -> Line:
+    """``10 proved, 0 violated``: the last line of every report."""
+    count = Counter(result.verdict for result in report.results)
+    pieces = [
+        Piece(f"{count[verdict]} {verdict.value.lower()}", STYLES[verdict] if count[verdict] else "")
+        for verdict in (Verdict.PROVED, Verdict.VIOLATED, *Verdict)
+        if count[verdict] or verdict in (Verdict.PROVED, Verdict.VIOLATED)
+    ]
+    unique = list(dict.fromkeys(pieces))
+    joined: list[str | Piece] = [unique[0]]
+    for piece in unique[1:]:
+        joined += [", ", piece]
+    return line(*joined)
+
+
+def parameters_text(parameters: Mapping[str, int | list[int]]) -> str:
+    """``ranks 4, blocks 4, cnt 1 2 3``."""
+    shown = (
+        (name, value if isinstance(value, int) else " ".join(map(str, value)))
+        for name, value in parameters.items()
+    )
+    return ", ".join(f"{name} {value}" for name, value in shown)
+
+
+def render_replay(replay: Replay) -> list[Line]:
+    """What came of replaying a trace."""
+    reproduced = replay.reproduced
+    word = Piece("REPRODUCED", "bold red") if reproduced else Piece("NOT REPRODUCED", "green")
+    lines = [
+        line(Piece(replay.protocol.name, "bold"), f" at {parameters_text(replay.parameters)}"),
+        BLANK,
+        *indented(_steps(replay.steps)),
+        BLANK,
+        line(word, f"  {replay.property} ({replay.code})"),
+    ]
+    if reproduced:
+        lines += indented(with_places(_sentences(replay.conflict)))
+    return lines
+
+
+# --- parts of a report ------------------------------------------------------------------------
+
+
+def _groups(results: Iterable[Result]) -> dict[tuple[str, ...], list[Result]]:
+    groups: dict[tuple[str, ...], list[Result]] = {}
+    for result in results:
+        groups.setdefault(tuple(result.subjects), []).append(result)
+    return groups
+
+
+def _head(report: Report, subjects: Sequence[str]) -> list[Line]:
+    equal = f" ({len(subjects)} equal programs)" if len(subjects) > 1 else ""
+    rows = [
+        ["parameters", parameters_text(report.parameters)],
+        ["profile", report.profile],
+    ]
+    return [line(Piece(", ".join(subjects), "bold"), equal), *indented(table(rows))]
+
+
+def _verdicts(results: Sequence[Result]) -> list[Line]:
+    rows: list[list[str | Piece]] = [
+        [Piece(title, "bold") for title in ("property", "verdict", "engines", "note")]
+    ]
+    for result in results:
+        verdict = Piece(result.verdict.value, STYLES[result.verdict])
+        rows.append([result.property, verdict, ", ".join(result.engines) or "-", _note(result)])
+    return table(rows)
+
+
+def _note(result: Result) -> str:
+    parts = [result.reason] if result.reason else []
+    if result.holds_when:
+        parts.append(f"holds when {result.holds_when}")
+    if result.scope == "all":
+        parts.append("for all values")
+    errors = [f.code for f in result.findings if f.severity is Severity.ERROR]
+    parts += dict.fromkeys(errors)
+    warnings = len(result.findings) - len(errors)
+    if warnings:
+        parts.append(f"{warnings} warning{'s' if warnings > 1 else ''}")
+    return "; ".join(parts)
+
+
+def _explanation(result: Result, report: Report, sources: Sequence[str]) -> list[Line]:
+    """Everything about one VIOLATED row: a title, then its findings, each with its counterexample."""
+    lines: list[Line] = []
+    for finding in result.findings:
+        if finding.severity is not Severity.ERROR:
+            continue
+        example = finding.counterexample
+        if example or not lines:
+            title = [Piece("VIOLATED", STYLES[Verdict.VIOLATED]), Piece(f"  {result.property}", "bold")]
+            if example:
+                smallest = parameters_text(_telling(example.parameters, report.parameters))
+                title.append(Piece(f"   smallest failing: {smallest}"))
+            lines += [*([BLANK] if lines else []), tuple(title)]
+        lines += indented(_finding(finding, sources))
+    return lines
+
+
+def _telling(
+    smallest: Mapping[str, int | list[int]], asked: Mapping[str, int | list[int]]
+) -> dict[str, int | list[int]]:
+    """The parameters of a counterexample without the sizes that it shares with the run."""
+    return {n: v for n, v in smallest.items() if n in _ALWAYS_SHOWN or asked.get(n) != v}
+
+
+def _finding(finding: Finding, sources: Sequence[str]) -> list[Line]:
+    example = finding.counterexample
+    rows = [(line(finding.message), _place(finding.file, finding.line))]
+    lines = with_places(rows + (_sentences(example.conflict) if example else []))
+    if example is not None and example.steps:
+        lines += [heading("steps"), *indented(_steps(example.steps))]
+    closing = [["rule", finding.source_doc]] if finding.source_doc else []
+    if example is not None and example.trace:
+        closing.append(["replay", shlex.join(["mc2proof", "replay", example.trace, *sources])])
+    return lines + table([[Piece(label, "bold"), text] for label, text in closing])
+
+
+def _sentences(sentences: Iterable[str]) -> list[tuple[Line, str]]:
+    """Sentences of a conflict, with the place that one may end with apart."""
+    rows = []
+    for sentence in sentences:
+        match = _SENTENCE_WITH_PLACE.fullmatch(sentence)
+        rows.append((line(match["text"]), match["place"]) if match else (line(sentence), ""))
+    return rows
+
+
+def _steps(steps: Sequence[Step | ShownStep]) -> list[Line]:
+    digits = len(str(len(steps)))
+    cells = table([[f"{i:{digits}}", s.core, s.pipe, s.operation] for i, s in enumerate(steps, 1)])
+    return with_places([(cell, _place(s.file, s.line)) for cell, s in zip(cells, steps, strict=True)])
+
+
+def _warnings(report: Report) -> list[Line]:
+    """Assumptions that were nobody's choice, and findings that do not decide a verdict."""
+    assumed = [(f"{a.code}: {a.text}", "") for a in report.assumptions if a.warning]
+    found = [
+        (f"{result.property}: {finding.message}", _place(finding.file, finding.line))
+        for result in report.results
+        for finding in result.findings
+        if finding.severity is Severity.WARNING
+    ]
+    return with_places(
+        [(line(Piece(text, "yellow")), place) for text, place in dict.fromkeys(assumed + found)]
+    )
+
+
+def _assumptions(report: Report) -> list[Line]:
+    return table([[a.code, a.text] for a in report.assumptions if not a.warning])
+
+
+def _place(file: str, number: int) -> str:
+    return f"{file}:{number}" if file else ""

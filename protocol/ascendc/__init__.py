@@ -1,0 +1,1 @@
+"""The front end that reads a protocol from Ascend C kernel sources."""

@@ -1,0 +1,185 @@
+"""An `Instance`: a protocol at concrete parameters, as one list of events per core.
+
+Made by `unroll`; read by the Machine and by every engine. Cores that run equal programs share one
+event list. Read `order` (what is ordered inside a core) and `machine` (what events do) next.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+from .profile import BarrierAll, BarrierForm, Profile
+from .program import Operation, Pipe, Protocol, Role, Span
+
+
+class Kind(Enum):
+    """What an event does."""
+
+    SET_FLAG = "set flag"
+    WAIT_FLAG = "wait flag"
+    SET_EVENT = "set event"
+    WAIT_EVENT = "wait event"
+    PIPE_BARRIER = "pipe barrier"
+    BARRIER = "barrier"
+    PUT = "put"
+    QUIET = "quiet"
+    READ = "read"
+    WRITE = "write"
+    END = "end"
+
+
+class Access(NamedTuple):
+    """A byte window of a region on one rank.
+
+    ``origin`` = (rank, region, offset): for a write where its bytes come from, for a read where
+    they must come from. ``add``: combines with what is there. ``share``: this block's share of the
+    window, disjoint from the shares of other blocks (a contract's promise).
+    """
+
+    rank: int
+    region: str
+    begin: int
+    end: int
+    origin: tuple[int, str, int] | None = None
+    add: bool = False
+    share: bool = False
+
+
+class Event(NamedTuple):
+    """One executed operation of one core.
+
+    ``flag`` is the counter or event id after truncation, ``raw`` as the program computed it.
+    ``drains``: the pipes that must be empty before a scalar event happens. ``after``: indices of
+    events of this core that must end before it begins (inside one Compute).
+    """
+
+    kind: Kind
+    pipe: Pipe
+    operation: Operation | None
+    flag: int = -1
+    raw: int = -1
+    peer: int = -1
+    reads: tuple[Access, ...] = ()
+    writes: tuple[Access, ...] = ()
+    drains: tuple[Pipe, ...] = ()
+    after: tuple[int, ...] = ()
+    barrier: str = ""
+    link: str = ""
+
+    @property
+    def span(self) -> Span | None:
+        """Where the operation stands in the source."""
+        return self.operation.span if self.operation is not None else None
+
+    def plain(self) -> tuple[object, ...]:
+        """Everything but the place in the source and the untruncated id's statement."""
+        return (self.kind.name, self.pipe.name, *self[3:])
+
+
+class CoreId(NamedTuple):
+    """A core: one AIV or AIC of one block of one rank, in one launch on one stream."""
+
+    rank: int
+    role: Role
+    block: int
+    sub: int = 0
+    launch: int = 0
+    stream: int = 0
+
+    def __str__(self) -> str:
+        sub = f".{self.sub}" if self.sub else ""
+        return f"rank {self.rank} {self.role.name} block {self.block}{sub}"
+
+
+class Core(NamedTuple):
+    """A core and what it executes, in program order; the last event is END."""
+
+    id: CoreId
+    events: tuple[Event, ...]
+
+
+class Wrap(NamedTuple):
+    """An expression whose C value differs from its value over unbounded integers."""
+
+    span: Span
+    text: str
+    core: CoreId
+    value: int
+    exact: int
+
+
+class Absent(NamedTuple):
+    """A Set or Wait that names a pipe its core lacks, so that nothing is executed."""
+
+    operation: Operation
+    core: CoreId
+    raw: int
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A protocol at concrete parameters on a profile.
+
+    ``straight_line``: no event branches on memory at run time. ``wraps`` and ``absent`` are what
+    unrolling noticed, one entry a place and core.
+    """
+
+    protocol: Protocol
+    values: Mapping[str, int | tuple[int, ...]]
+    profile: Profile
+    barrier_all: BarrierAll
+    cores: tuple[Core, ...]
+    barriers: Mapping[str, BarrierForm] = field(default_factory=dict)
+    wraps: tuple[Wrap, ...] = ()
+    absent: tuple[Absent, ...] = ()
+    straight_line: bool = True
+
+    @property
+    def ranks(self) -> int:
+        """The number of ranks."""
+        value = self.values["ranks"]
+        assert isinstance(value, int)
+        return value
+
+    @property
+    def blocks(self) -> int:
+        """The number of blocks launched on each rank."""
+        value = self.values["blocks"]
+        assert isinstance(value, int)
+        return value
+
+    def event_count(self) -> int:
+        """Events over all cores, END included."""
+        return sum(len(core.events) for core in self.cores)
+
+    def participants(self, barrier: str) -> list[int]:
+        """Indices of the cores that take part in barrier function ``barrier``."""
+        roles = self.barriers[barrier].participants
+        return [i for i, core in enumerate(self.cores) if core.id.role in roles]
+
+    def signature(self) -> str:
+        """A hash of what every core executes: equal for instances that differ only in spans."""
+        state = hashlib.sha256()
+        seen: dict[int, str] = {}
+        for core in self.cores:
+            text = seen.get(id(core.events))
+            if text is None:
+                text = repr([event.plain() for event in core.events])
+                seen[id(core.events)] = text
+            state.update(f"{core.id}:{text}\n".encode())
+        return state.hexdigest()[:16]
+
+
+def counter_of(instance: Instance, setter: int) -> tuple[int, ...]:
+    """Cores whose counters a mode-2 SetFlag of core ``setter`` raises: its block's other role."""
+    own = instance.cores[setter].id
+    other = Role.AIC if own.role is Role.AIV else Role.AIV
+    return tuple(
+        i
+        for i, core in enumerate(instance.cores)
+        if core.id.role is other and core.id[0] == own.rank and core.id.block == own.block
+    )

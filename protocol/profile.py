@@ -1,0 +1,133 @@
+"""Hardware profiles: what the machine does, as tables whose every row cites its document.
+
+Used by `unroll` and `machine`; a rule of the hardware is a row here, never an ``if`` elsewhere.
+The documents are those of hardware.md: *devkit* (asc-devkit pages and implementation), *shmem*
+(CANN SHMEM device sources). To add a profile, add a constant to `PROFILES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from .program import Pipe, Role
+
+
+class Hold(Enum):
+    """What a waiting CrossCoreWaitFlag holds back."""
+
+    PIPE = "only the named pipe; the scalar runs on"
+    CORE = "every pipe of the core; the named pipe is ignored"
+
+
+class BarrierAll(Enum):
+    """What ``aclshmem_barrier_all`` is taken to mean (hardware.md 3): it depends on the build."""
+
+    VEC = "vec"
+    MIX = "mix"
+    SOFT = "soft"
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierForm:
+    """One implementation of an all-ranks barrier.
+
+    ``participants`` must all call it equally often; ``drains``: each caller first empties all its
+    pipes; ``reserved``: the flag counters it uses, by the role whose core holds the counter.
+    """
+
+    name: str
+    participants: frozenset[Role]
+    drains: bool
+    reserved: Mapping[Role, frozenset[int]]
+    source: str
+
+
+VEC_BARRIER = BarrierForm(
+    name="vec",
+    participants=frozenset({Role.AIV}),
+    drains=True,  # shmem: begins with PipeBarrier<PIPE_ALL>
+    reserved={Role.AIV: frozenset({14})},  # devkit SyncAll<true>: id 14 on the AIVs
+    source="shmem aclshmemx_barrier_all_vec; devkit SyncAll<true>",
+)
+MIX_BARRIER = BarrierForm(
+    name="mix",
+    participants=frozenset({Role.AIV, Role.AIC}),
+    drains=True,
+    reserved={  # devkit SyncAll<false>, ratio 1:1
+        Role.AIC: frozenset({11, 12, 13}),
+        Role.AIV: frozenset({12, 13}),
+    },
+    source="shmem aclshmem_barrier_all, MIX build; devkit SyncAll<false>",
+)
+SOFT_BARRIER = BarrierForm(
+    name="soft",
+    participants=frozenset({Role.AIV}),
+    drains=False,  # shmem: neither a pipe barrier nor flags; the AIC returns at once
+    reserved={},
+    source="shmem barrier without the MIX macro",
+)
+
+BARRIERS: Mapping[str, Mapping[BarrierAll, BarrierForm]] = {
+    "aclshmem_barrier_all": {
+        BarrierAll.VEC: VEC_BARRIER,
+        BarrierAll.MIX: MIX_BARRIER,
+        BarrierAll.SOFT: SOFT_BARRIER,
+    },
+    "aclshmemx_barrier_all_vec": {
+        BarrierAll.VEC: VEC_BARRIER,
+        BarrierAll.MIX: VEC_BARRIER,
+        BarrierAll.SOFT: SOFT_BARRIER,
+    },
+}
+"""What each barrier function is under each reading of ``aclshmem_barrier_all`` (hardware.md 3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One kind of hardware. Sizes in bytes."""
+
+    name: str
+    title: str
+    pipes: Mapping[Role, frozenset[Pipe]]
+    wait_holds: Hold
+    flag_ids: range = range(16)  # devkit CrossCoreSetFlag: larger ids keep their low 4 bits
+    strict_ids: range = range(11)  # devkit, other editions: 0-10 are the user's
+    counter_cap: int = 15  # devkit CrossCoreSetFlag: beyond it the core aborts or freezes
+    event_ids: range = range(8)  # devkit SetFlag/WaitFlag (6 and 7 are used by the system)
+    put_limit: int = 256 << 20  # shmem: at most 256 MB a request
+    native_puts: bool = True  # shmem: UDMA exists on dav-3510 only
+    barriers: Mapping[str, Mapping[BarrierAll, BarrierForm]] = field(
+        default_factory=lambda: BARRIERS
+    )
+    source: str = ""
+
+    def effective_id(self, flag: int) -> int:
+        """The counter that id ``flag`` really names: ids are cut to 4 bits (devkit CrossCoreSetFlag)."""
+        return flag % len(self.flag_ids)
+
+
+ASCEND950 = Profile(
+    name="ascend950",
+    title="Ascend 950 (dav-3510)",
+    pipes={  # devkit key_features
+        Role.AIV: frozenset({Pipe.S, Pipe.V, Pipe.MTE2, Pipe.MTE3}),
+        Role.AIC: frozenset({Pipe.S, Pipe.M, Pipe.MTE1, Pipe.MTE2, Pipe.FIX}),
+    },
+    wait_holds=Hold.PIPE,  # devkit CrossCoreWaitFlag, dav_3510: only the named pipe
+    source="devkit basic_api/dav_3510",
+)
+ATLAS_A2 = Profile(
+    name="atlas-a2",
+    title="Atlas A2/A3 (dav-2201)",
+    pipes={
+        Role.AIV: frozenset({Pipe.S, Pipe.V, Pipe.MTE2, Pipe.MTE3}),
+        Role.AIC: frozenset({Pipe.S, Pipe.M, Pipe.MTE1, Pipe.MTE2, Pipe.MTE3, Pipe.FIX}),
+    },
+    wait_holds=Hold.CORE,  # devkit CrossCoreWaitFlag, dav_c220: every pipe of the core
+    native_puts=False,
+    source="devkit basic_api/dav_c220",
+)
+
+PROFILES: Mapping[str, Profile] = {p.name: p for p in (ASCEND950, ATLAS_A2)}

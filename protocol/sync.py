@@ -1,0 +1,237 @@
+"""What is ordered across cores: which set releases which wait, and which calls meet in a barrier.
+
+`Sync` gathers all points of an instance under global numbers and matches flags, events, barriers
+and quiets. Where the matching is the same in every timing it is *determinate*, and all timings have
+one partial order; where it is not, ``undetermined`` says why and the engines must choose.
+
+Lemma (k-th set to k-th wait). If all sets of a counter are made by one core on one pipe, the sets'
+predecessors grow with their index, so when the k-th wait is released, the predecessors of the k-th
+set have happened whatever sets took effect; and since nothing but waits follows from a set's
+effect, taking them in program order loses no behaviour of the other points. The waits of one pipe
+are ordered. So the k-th wait comes after the k-th set, and that is all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from .instance import Event, Instance, Kind, counter_of
+from .order import CoreOrder, order_core
+from .program import Pipe
+
+
+class Counter(NamedTuple):
+    """A counter: a cross-core flag of core ``core`` (``link`` empty) or an intra-core event."""
+
+    core: int
+    flag: int
+    link: str = ""
+
+
+class Use(NamedTuple):
+    """One set or wait of a counter: who, by which event, on which pipe, at which point."""
+
+    core: int
+    event: int
+    pipe: Pipe
+    point: int
+
+
+class Meeting(NamedTuple):
+    """The k-th call of a barrier function by every participant; ``points`` of those that make it."""
+
+    function: str
+    index: int
+    points: tuple[int, ...]
+    complete: bool
+
+
+class Queue(NamedTuple):
+    """The requests of one rank to one peer."""
+
+    rank: int
+    peer: int
+
+
+@dataclass(slots=True)
+class Sync:
+    """The points of all cores and how they are tied together.
+
+    Core ``c``'s local point ``p`` has the global number ``base[c] + p``. ``released_by`` maps each
+    wait's point to the point of its set, None where no set is left for it.
+    """
+
+    instance: Instance
+    orders: list[CoreOrder] = field(default_factory=list)
+    base: list[int] = field(default_factory=list)
+    size: int = 0
+    sets: dict[Counter, list[Use]] = field(default_factory=dict)
+    waits: dict[Counter, list[Use]] = field(default_factory=dict)
+    meetings: list[Meeting] = field(default_factory=list)
+    puts: dict[Queue, list[Use]] = field(default_factory=dict)
+    quiets: dict[Queue, list[Use]] = field(default_factory=dict)
+    released_by: dict[int, int | None] = field(default_factory=dict)
+    undetermined: str | None = None
+
+    def begin(self, core: int, event: int) -> int:
+        """The point at which event ``event`` of core ``core`` begins."""
+        return self.base[core] + self.orders[core].begin[event]
+
+    def end(self, core: int, event: int) -> int:
+        """The point at which it ends."""
+        return self.base[core] + self.orders[core].end[event]
+
+    def last(self, core: int) -> int:
+        """The point at which the core has ended."""
+        return self.base[core] + len(self.orders[core]) - 1
+
+    def locate(self, point: int) -> tuple[int, int]:
+        """The core and its event that a point belongs to."""
+        from bisect import bisect_right
+
+        core = bisect_right(self.base, point) - 1
+        return core, self.orders[core].event[point - self.base[core]]
+
+    def event_at(self, point: int) -> Event:
+        """The event that a point belongs to."""
+        core, index = self.locate(point)
+        return self.instance.cores[core].events[index]
+
+    def covered_by(self, core: int, event: int) -> int | None:
+        """The point of the first Quiet of the same core that waits for the put ``event``, if any."""
+        peer = self.instance.cores[core].events[event].peer
+        rank = self.instance.cores[core].id.rank
+        for use in self.quiets.get(Queue(rank, peer), ()):
+            if use.core == core and use.event > event:
+                return use.point
+        return None
+
+
+@dataclass(slots=True)
+class Graph:
+    """The order of all points where matching is determinate.
+
+    ``predecessors[p]`` must happen before ``p``. Meeting number ``m`` is the extra point
+    ``sync.size + m``: it comes after what precedes each call, and each call comes after it.
+    ``blocked`` points never happen: nothing is left to release them.
+    """
+
+    predecessors: list[list[int]]
+    blocked: frozenset[int]
+
+
+def order_graph(sync: Sync) -> Graph:
+    """Program order, matched sets and waits, meetings, and quiets after landings."""
+    before: list[list[int]] = []
+    for base, order in zip(sync.base, sync.orders, strict=True):
+        before += [[base + point for point in points] for points in order.predecessors]
+    blocked = set()
+    for wait, setter in sync.released_by.items():
+        if setter is None:
+            blocked.add(wait)
+        else:
+            before[wait].append(setter)
+    for queue, quiets in sync.quiets.items():
+        for put in sync.puts.get(queue, ()):
+            covering = next((q for q in quiets if q.core == put.core and q.event > put.event), None)
+            if covering is not None:  # later quiets of the core follow this one
+                before[covering.point].append(sync.end(put.core, put.event))
+    for number, meeting in enumerate(sync.meetings):
+        joint = sync.size + number
+        before.append(list(dict.fromkeys(p for call in meeting.points for p in before[call])))
+        if not meeting.complete:
+            blocked.add(joint)
+        for call in meeting.points:
+            before[call] = [joint]
+    return Graph(before, frozenset(blocked))
+
+
+def synchronise(instance: Instance) -> Sync:
+    """All points of ``instance`` with their ties across cores."""
+    sync = Sync(instance)
+    templates: dict[int, CoreOrder] = {}
+    for core in instance.cores:
+        order = templates.get(id(core.events))
+        if order is None:
+            order = templates[id(core.events)] = order_core(core.events)
+        sync.orders.append(order)
+        sync.base.append(sync.size)
+        sync.size += len(order)
+    calls: dict[str, list[list[int]]] = {f: [[] for _ in instance.cores] for f in instance.barriers}
+    for index in range(len(instance.cores)):
+        _collect(sync, index, calls)
+    _meet(sync, calls)
+    _match(sync)
+    _check_queues(sync)
+    return sync
+
+
+_COLLECTED = frozenset({
+    Kind.SET_FLAG, Kind.WAIT_FLAG, Kind.SET_EVENT, Kind.WAIT_EVENT, Kind.BARRIER, Kind.PUT, Kind.QUIET,
+})  # fmt: skip
+
+
+def _collect(sync: Sync, index: int, calls: dict[str, list[list[int]]]) -> None:
+    """File the synchronising events of one core."""
+    core = sync.instance.cores[index]
+    base, begin = sync.base[index], sync.orders[index].begin
+    receivers: tuple[int, ...] | None = None
+    for number, event in enumerate(core.events):
+        kind = event.kind
+        if kind not in _COLLECTED:
+            continue
+        use = Use(index, number, event.pipe, base + begin[number])
+        if kind is Kind.BARRIER:
+            calls[event.barrier][index].append(use.point)
+        elif kind is Kind.PUT:
+            sync.puts.setdefault(Queue(core.id.rank, event.peer), []).append(use)
+        elif kind is Kind.QUIET:
+            sync.quiets.setdefault(Queue(core.id.rank, event.peer), []).append(use)
+        elif kind is Kind.WAIT_FLAG or kind is Kind.WAIT_EVENT:
+            sync.waits.setdefault(Counter(index, event.flag, event.link), []).append(use)
+        elif kind is Kind.SET_EVENT:
+            sync.sets.setdefault(Counter(index, event.flag, event.link), []).append(use)
+        else:
+            if receivers is None:
+                receivers = counter_of(sync.instance, index)
+            for receiver in receivers:
+                sync.sets.setdefault(Counter(receiver, event.flag), []).append(use)
+
+
+def _meet(sync: Sync, calls: dict[str, list[list[int]]]) -> None:
+    """Pair the k-th calls of every barrier function."""
+    for function in sync.instance.barriers:
+        members = sync.instance.participants(function)
+        longest = max((len(calls[function][core]) for core in members), default=0)
+        for k in range(longest):
+            points = tuple(
+                calls[function][core][k] for core in members if k < len(calls[function][core])
+            )
+            sync.meetings.append(Meeting(function, k, points, len(points) == len(members)))
+
+
+def _match(sync: Sync) -> None:
+    """Match sets to waits, or say why they cannot be matched once for all timings."""
+    for counter, waits in sync.waits.items():
+        sets = sync.sets.get(counter, [])
+        name = f"{'event' if counter.link else 'flag'} {counter.flag} of {sync.instance.cores[counter.core].id}"
+        if len({(use.core, use.pipe) for use in sets}) > 1:
+            sync.undetermined = (
+                sync.undetermined or f"{name} is set on several pipes or by several cores"
+            )
+        if len({use.pipe for use in waits}) > 1:
+            sync.undetermined = sync.undetermined or f"{name} is awaited on several pipes"
+        for k, use in enumerate(waits):
+            sync.released_by[use.point] = sets[k].point if k < len(sets) else None
+
+
+def _check_queues(sync: Sync) -> None:
+    """A Quiet whose queue other cores post to as well may or may not wait for their requests."""
+    for queue, quiets in sync.quiets.items():
+        posters = {use.core for use in sync.puts.get(queue, ())}
+        if any(posters - {use.core} for use in quiets):
+            core = sync.instance.cores[quiets[0].core].id
+            sync.undetermined = sync.undetermined or (
+                f"several cores of rank {core.rank} use the queue to rank {queue.peer}"
+            )

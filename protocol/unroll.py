@@ -1,0 +1,195 @@
+"""Unrolling: from a protocol and concrete parameters to the events of every core.
+
+Each role's program is compiled once to a Python function of (rank, block, sub) and run for every
+core; roles whose program does not mention block run once a rank. A size is predicted first, so
+that a hopeless request ends before it starts. Operations that are not decided yet are refused by
+name here, when they are executed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+
+from .cinteger import fits
+from .errors import LimitError, ParameterError, SourceError, UnsupportedError
+from .evaluate import Value
+from .generate import Generated, generate
+from .instance import Absent, Core, CoreId, Event, Instance, Kind, Wrap
+from .profile import ASCEND950, BarrierAll, BarrierForm, Profile
+from .program import ALL_PIPES, Barrier, Pipe, Protocol, Role, statements
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Every bound that a run may meet; each is named in the message when it is hit."""
+
+    max_events: int = 1_000_000
+    """Events of an instance, over all cores."""
+    max_states: int = 100_000
+    """States that the explorer visits."""
+    rlimit: int = 0
+    """Z3's resource limit a question; 0 is none."""
+
+
+END_EVENT = Event(Kind.END, Pipe.S, None, drains=ALL_PIPES)
+
+
+def unroll(
+    protocol: Protocol,
+    values: Mapping[str, Value],
+    *,
+    profile: Profile = ASCEND950,
+    barrier_all: BarrierAll = BarrierAll.VEC,
+    limits: Limits | None = None,
+) -> Instance:
+    """The instance of ``protocol`` at ``values``.
+
+    Raises ParameterError for missing, unknown or out-of-domain values, LimitError when the
+    predicted size exceeds ``limits.max_events``, UnsupportedError for an executed operation that is
+    not decided, SourceError where the program itself computes nonsense (division by zero).
+    """
+    limits = limits or Limits()
+    complete = check_values(protocol, values)
+    ranks, blocks = complete["ranks"], complete["blocks"]
+    assert isinstance(ranks, int) and isinstance(blocks, int)
+    barriers = _barrier_forms(protocol, profile, barrier_all)
+    programs = {
+        role: generate(protocol, program, role, complete, profile, barriers)
+        for role, program in protocol.programs.items()
+    }
+    subs = {Role.AIV: protocol.vectors_per_cube, Role.AIC: 1}
+    predicted = sum(
+        min(g.predicted, limits.max_events + 1) * ranks * blocks * subs[role]
+        for role, g in programs.items()
+    )
+    if predicted > limits.max_events:
+        raise LimitError("max-events", limits.max_events, f"a predicted size of {predicted} events")
+    runner = _Runner(programs, limits)
+    cores = [
+        Core(core, runner.events_of(core))
+        for rank in range(ranks)
+        for block in range(blocks)
+        for role in Role
+        if role in programs
+        for sub in range(subs[role])
+        for core in (CoreId(rank, role, block, sub),)
+    ]
+    return Instance(
+        protocol, complete, profile, barrier_all, tuple(cores), barriers,
+        tuple(runner.wraps), tuple(runner.absent),
+    )  # fmt: skip
+
+
+def check_values(protocol: Protocol, values: Mapping[str, Value]) -> dict[str, Value]:
+    """``values`` completed with defaults, in the order of the protocol's parameters.
+
+    Raises ParameterError: for an unknown name, for a value outside its domain or type, and once for
+    all names without a value.
+    """
+    for name, value in values.items():
+        if protocol.parameter(name) is None:
+            known = ", ".join(p.name for p in protocol.parameters)
+            raise ParameterError(
+                name, value, f"{protocol.name} has no such parameter (it has {known})"
+            )
+    complete: dict[str, Value] = {}
+    missing = []
+    for p in protocol.parameters:
+        value = values.get(p.name, p.default)
+        if value is None and p.name == "blocks":
+            value = complete.get("ranks")
+        if value is None:
+            missing.append(p.name)
+            continue
+        for item in value if isinstance(value, tuple) else (value,):
+            high = p.type.high if p.high is None else p.high
+            if not p.low <= item <= high or not fits(p.type, item):
+                raise ParameterError(p.name, item, f"must be from {p.low} to {high}")
+        complete[p.name] = value
+    if missing:
+        raise ParameterError(
+            ", ".join(missing),
+            None,
+            f"no value given (--set {missing[0]}=VALUE, or its own option)",
+        )
+    return complete
+
+
+def _barrier_forms(
+    protocol: Protocol, profile: Profile, barrier_all: BarrierAll
+) -> dict[str, BarrierForm]:
+    forms = {}
+    for program in protocol.programs.values():
+        for statement in statements(program):
+            if isinstance(statement, Barrier):
+                if statement.function not in profile.barriers:
+                    raise UnsupportedError(f"barrier {statement.function}", statement.span)
+                forms[statement.function] = profile.barriers[statement.function][barrier_all]
+    return dict(sorted(forms.items()))
+
+
+class _Runner:
+    """Runs the compiled programs, sharing the events of cores that cannot differ."""
+
+    def __init__(self, programs: Mapping[Role, Generated], limits: Limits) -> None:
+        self.programs = programs
+        self.limits = limits
+        self.wraps: list[Wrap] = []
+        self.absent: list[Absent] = []
+        self.cache: dict[tuple[Role, int], tuple[Event, ...]] = {}
+
+    def events_of(self, core: CoreId) -> tuple[Event, ...]:
+        generated = self.programs[core.role]
+        if not generated.per_block:
+            cached = self.cache.get((core.role, core.rank))
+            if cached is not None:
+                return cached
+        events = self._run(generated, core)
+        self.cache[core.role, core.rank] = events
+        return events
+
+    def _run(self, generated: Generated, core: CoreId) -> tuple[Event, ...]:
+        out: list[Event] = []
+        wraps: dict[int, Wrap] = {}
+        absent: dict[int, Absent] = {}
+
+        def note_wrap(index: int, value: int, exact: int) -> int:
+            span, text = generated.checked[index]
+            wraps.setdefault(index, Wrap(span, text, core, int(value), int(exact)))
+            return value
+
+        def note_absent(index: int, raw: int) -> None:
+            absent.setdefault(index, Absent(generated.operations[index], core, raw))
+
+        try:
+            generated.function(
+                core.rank, core.block, core.sub, out, note_wrap, note_absent, self.limits.max_events
+            )
+        except (ZeroDivisionError, ValueError, IndexError, KeyError) as error:
+            line = _line_in_generated(error.__traceback__, generated.filename)
+            if line is None:
+                raise
+            raise SourceError(_meaning(error), generated.lines[line]) from error
+        self.wraps += wraps.values()
+        self.absent += absent.values()
+        out.append(END_EVENT)
+        return tuple(out)
+
+
+def _line_in_generated(trace: TracebackType | None, filename: str) -> int | None:
+    line = None
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == filename:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line
+
+
+def _meaning(error: Exception) -> str:
+    if isinstance(error, ZeroDivisionError):
+        return "division by zero"
+    if isinstance(error, KeyError):
+        return f"array element {error.args[0]} is read before it is assigned"
+    return str(error)
