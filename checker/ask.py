@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -76,7 +77,7 @@ def ask(name: str, analysis: Analysis, chosen: Sequence[str], limits: Limits) ->
 def compare(analysis: Analysis, answers: Sequence[Answers]) -> None:
     """Raises EngineDisagreement unless all engines that answered said the same."""
     given = [a for a in answers if a.declined is None]
-    for a, b in zip(given, given[1:], strict=False):
+    for a, b in itertools.pairwise(given):
         if (a.stuck is None) != (b.stuck is None) or a.completes != b.completes:
             raise _disagreement(analysis, a, b, "deadlock-freedom")
         if a.violated != b.violated:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from ..protocol.instance import Kind
 from ..protocol.profile import BarrierAll, Profile
 from ..protocol.program import Barrier, Protocol, Put, statements
 from .analysis import Analysis
+from .obligations import all_events, shared_regions
 from .report import AssumptionNote
 from .static import collides_with_barrier, flag_range
 
@@ -20,9 +22,7 @@ def assumptions_of(
     notes = []
     if any(isinstance(s, Barrier) and s.function == "aclshmem_barrier_all" for s in used):
         notes.append(_barrier_note(barrier_all))
-    notes.append(
-        AssumptionNote("one-launch", "one launch; what a second launch may do is not judged")
-    )
+    notes.append(AssumptionNote("one-launch", "one launch; what a second launch may do is not judged"))
     notes.append(AssumptionNote("flags-cleared", "all flag counters are 0 when the launch begins"))
     if not profile.native_puts and any(isinstance(s, Put) for s in used):
         text = f"{profile.name} has no UDMA: its puts are taken to behave as on ascend950"
@@ -30,8 +30,20 @@ def assumptions_of(
     if analysis is not None and collides_with_barrier(flag_range(analysis.sync, strict_ids=False)):
         text = "the barrier's own flags are undisturbed, although a user's flag meets them"
         notes.append(AssumptionNote("barrier-undisturbed", text, warning=True))
+    if analysis is not None and _reads_without_origin(analysis):
+        text = "some reads of shared memory do not say what they must find: any data is taken to do"
+        notes.append(AssumptionNote("origin-unstated", text, warning=True))
     notes += [AssumptionNote(a.code, a.text) for a in protocol.assumptions]
     return notes
+
+
+def _reads_without_origin(analysis: Analysis) -> bool:
+    shared = shared_regions(analysis.instance)
+    return any(
+        event.kind is Kind.READ and access.region in shared and access.origin is None
+        for event in all_events(analysis.instance)
+        for access in event.reads
+    )
 
 
 def _barrier_note(barrier_all: BarrierAll | None) -> AssumptionNote:

@@ -103,9 +103,7 @@ def _shrinkable(protocol: Protocol) -> list[str]:
     return ["ranks", "blocks", *sorted(bounds - {"ranks", "blocks"})]
 
 
-def _candidates(
-    protocol: Protocol, values: Mapping[str, Value], name: str
-) -> Iterator[dict[str, Value]]:
+def _candidates(protocol: Protocol, values: Mapping[str, Value], name: str) -> Iterator[dict[str, Value]]:
     """Smaller values of one parameter, ascending; blocks follow ranks where they were equal."""
     parameter = protocol.parameter(name)
     current = values.get(name)
@@ -120,9 +118,7 @@ def _candidates(
 
 def _unrolled(like: Instance, values: Mapping[str, Value]) -> Instance | None:
     try:
-        return unroll(
-            like.protocol, values, profile=like.profile, barrier_all=like.barrier_all, limits=SMALL
-        )
+        return unroll(like.protocol, values, profile=like.profile, barrier_all=like.barrier_all, limits=SMALL)
     except Mc2proofError:
         return None  # smaller parameters may make no sense to this program
 
@@ -132,9 +128,7 @@ def _failure(instance: Instance, property_name: str, code: str) -> Failure | Non
     if instance.event_count() > SMALL.max_events:
         return None
     analysis = analyse(instance)
-    obligations = [
-        o for o in analysis.obligations if o.property == property_name and o.code == code
-    ]
+    obligations = [o for o in analysis.obligations if o.property == property_name and o.code == code]
     if analysis.sync.undetermined is not None:
         return _failure_in_times(analysis, property_name, obligations)
     order = HappensBefore(analysis.sync)
@@ -234,9 +228,7 @@ def _past(order: HappensBefore, goals: Iterable[int]) -> set[int]:
     return past
 
 
-def _arrange(
-    sync: Sync, order: HappensBefore, points: Sequence[int], done: Sequence[int] = ()
-) -> list[int]:
+def _arrange(sync: Sync, order: HappensBefore, points: Sequence[int], done: Sequence[int] = ()) -> list[int]:
     """``points`` in an order that respects happens-before and stays with one core while it can."""
     missing = dict.fromkeys(points, 0)
     successors: dict[int, list[int]] = {p: [] for p in points}
@@ -299,7 +291,8 @@ def to_actions(sync: Sync, points: Sequence[int]) -> list[Action]:
 
 def _queue(sync: Sync, core: int, pipe: Pipe) -> int:
     used = {event.pipe for event in sync.instance.cores[core].events}
-    return [p for p in PIPES if p is not Pipe.S and p in used].index(pipe)
+    queues: list[Pipe] = [p for p in PIPES if p in used - {Pipe.S}]
+    return queues.index(pipe)
 
 
 def _claim(failure: Failure) -> Claim:

@@ -29,7 +29,7 @@ def conflict_of(analysis: Analysis, obligation: Obligation, case: int) -> list[s
             writer, reader = actors
             return [
                 f"{writer.core} {writer.writes()}{writer.at}",
-                f"while a put of {reader.core} may still read it{reader.at}",
+                f"while {reader.core} may still read it{reader.at}",
             ]
         case "write-conflict":
             first, second = actors
@@ -102,7 +102,7 @@ def message_of(analysis: Analysis, obligations: Sequence[Obligation]) -> tuple[s
         case "overwrite":
             text = f"a write can begin before a reader of the earlier data ends {where} ({count} pairs)"
         case "source-overwritten":
-            text = f"the source of a put can be overwritten before it is complete {where} ({count} pairs)"
+            text = f"bytes can be written while a put or a read still needs them {where} ({count} pairs)"
         case "write-conflict":
             text = f"two writes of the same bytes are unordered {where} ({count} pairs)"
         case "read-before-write":
@@ -112,9 +112,7 @@ def message_of(analysis: Analysis, obligations: Sequence[Obligation]) -> tuple[s
         case "foreign-data":
             text = f"a reader finds data of another origin {where} ({count} reads)"
         case "request-not-complete":
-            text = (
-                f"readers are ordered after a request but not after its completion ({count} pairs)"
-            )
+            text = f"readers are ordered after a request but not after its completion ({count} pairs)"
         case "not-complete-at-end":
             text = f"a core can end before its request is complete ({count} requests)"
         case "event-set-twice":

@@ -63,9 +63,7 @@ class Explorer:
             for queue, quiets in self.sync.quiets.items()
             if {u.core for u in self.sync.puts.get(queue, ())} <= {quiets[0].core}
         }
-        self.quiet_alone = {
-            (use.core, use.event) for queue in own_queue for use in self.sync.quiets[queue]
-        }
+        self.quiet_alone = {(use.core, use.event) for queue in own_queue for use in self.sync.quiets[queue]}
 
     # --- exploring ----------------------------------------------------------------------------
 
@@ -101,9 +99,7 @@ class Explorer:
             point
             for core, event, phase in self.machine.points(state, action)
             for point in (
-                self.sync.begin(core, event)
-                if phase is Phase.BEGIN
-                else self.sync.end(core, event),
+                self.sync.begin(core, event) if phase is Phase.BEGIN else self.sync.end(core, event),
             )
             if point in self.asked
         ]
@@ -143,9 +139,8 @@ class Explorer:
             return determinate(self.sync, Counter(core, what.flag, what.link))
         if what.kind is Kind.QUIET:
             return (core, event) in self.quiet_alone
-        if what.kind is Kind.PUT:
-            return False  # a request in flight holds back the quiets of its queue
-        return True
+        # a request in flight holds back the quiets of its queue
+        return what.kind is not Kind.PUT
 
     # --- answers ------------------------------------------------------------------------------
 

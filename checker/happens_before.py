@@ -143,9 +143,7 @@ class HappensBefore:
         firsts: list[int] = []
         thens: list[int] = []
         wanted: list[bool] = []
-        case_of: list[
-            int
-        ] = []  # the case (an obligation for one of its equal cores) of each clause
+        case_of: list[int] = []  # the case (an obligation for one of its equal cores) of each clause
         owner: list[int] = []  # the obligation of each case
         for number, obligation in enumerate(obligations):
             width = obligation.width
@@ -175,7 +173,8 @@ class HappensBefore:
         known = self.table[clocks, chain[first]] >= position[first]
         same = (chain[first] == chain[then]) & (position[first] <= position[then])
         never_first = first == NEVER
-        return (clocks < 0) | (~never_first & (known | same))
+        answer: npt.NDArray[np.bool_] = (clocks < 0) | (~never_first & (known | same))
+        return answer
 
     def _stand_in(self, point: int) -> int:
         """The first point of a chain that tells that ``point`` has happened; NEVER if none does."""

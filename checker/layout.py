@@ -46,9 +46,7 @@ def _bounds(instance: Instance, accesses: Iterable[tuple[Event, Access]]) -> Ite
     for region in instance.protocol.regions:
         for rank in range(instance.ranks):
             values = {**instance.values, "rank": rank}
-            sizes[region.name, rank] = (
-                None if region.bytes is None else evaluate(region.bytes, values)
-            )
+            sizes[region.name, rank] = None if region.bytes is None else evaluate(region.bytes, values)
     worst: dict[tuple[Span, str], tuple[int, Access, int | None]] = {}
     for event, access in accesses:
         size = sizes.get((access.region, access.rank))
@@ -57,9 +55,9 @@ def _bounds(instance: Instance, accesses: Iterable[tuple[Event, Access]]) -> Ite
             key = (event.span or NOWHERE, access.region)
             if key not in worst or over > worst[key][0]:
                 worst[key] = (over, access, size)
-    for (span, region), (over, access, size) in worst.items():
+    for (span, name), (over, access, size) in worst.items():
         limit = "its begin" if access.begin < 0 else f"its {size} bytes"
-        text = f"{access_name(access)} leaves {region}: {over} bytes beyond {limit}"
+        text = f"{access_name(access)} leaves {name}: {over} bytes beyond {limit}"
         yield Fault("out-of-bounds", text, span, "design.md 3 (layout)")
 
 
@@ -92,9 +90,7 @@ def _sizes(instance: Instance) -> Iterable[Fault]:
                 if size > limit:
                     seen.add(event.span or NOWHERE)
                     text = f"a put of {size} bytes: at most {limit} bytes a request"
-                    yield Fault(
-                        "put-too-large", text, event.span or NOWHERE, "hardware.md 4 (shmem)"
-                    )
+                    yield Fault("put-too-large", text, event.span or NOWHERE, "hardware.md 4 (shmem)")
 
 
 def _areas(instance: Instance) -> Iterable[Fault]:
@@ -106,11 +102,7 @@ def _areas(instance: Instance) -> Iterable[Fault]:
     for core in instance.cores:
         for event in core.events:
             for access in event.writes:
-                if (
-                    access.region in shared
-                    and access.origin is not None
-                    and access.begin < access.end
-                ):
+                if access.region in shared and access.origin is not None and access.begin < access.end:
                     window = (access.begin, access.end, event.span or NOWHERE)
                     areas[access.region, access.rank][access.origin[1]].append(window)
     reported: set[tuple[str, str, str]] = set()

@@ -11,6 +11,7 @@ reader ends before b begins" likewise.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -61,10 +62,7 @@ class Obligation:
 
     def clauses_at(self, index: int) -> list[tuple[int, int, bool]]:
         """The clauses for equal core number ``index``."""
-        return [
-            (c.first[index % len(c.first)], c.then[index % len(c.then)], c.ordered)
-            for c in self.clauses
-        ]
+        return [(c.first[index % len(c.first)], c.then[index % len(c.then)], c.ordered) for c in self.clauses]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +138,7 @@ def pieces(instance: Instance, writes: Writes, reader: Place) -> list[Piece]:
     edges = sorted(cuts)
     by_window = writes.by_window.get((access.rank, access.region), {})
     result = []
-    for begin, end in zip(edges, edges[1:], strict=False):
+    for begin, end in itertools.pairwise(edges):
         touching = [
             place
             for window in windows
@@ -158,8 +156,7 @@ def _delivers(write: Access, read: Access) -> bool:
     if write.origin is None or read.origin is None:
         return False
     return (
-        write.origin[:2] == read.origin[:2]
-        and write.origin[2] - write.begin == read.origin[2] - read.begin
+        write.origin[:2] == read.origin[:2] and write.origin[2] - write.begin == read.origin[2] - read.begin
     )
 
 
@@ -209,12 +206,10 @@ def _reader_obligations(sync: Sync, cores: tuple[int, ...], piece: Piece) -> Ite
     )
     for place in piece.needed:
         if sync.instance.cores[place.core].events[place.event].kind is Kind.PUT:
-            clauses = (
-                Clause((sync.begin(place.core, place.event),), begins, ordered=True),
-                Clause((sync.end(place.core, place.event),), begins),
-            )
+            posted = Clause((sync.begin(place.core, place.event),), begins, ordered=True)
+            landed = Clause((sync.end(place.core, place.event),), begins)
             yield Obligation(
-                "completion", "request-not-complete", clauses, (place, _cut(reader, piece)), width
+                "completion", "request-not-complete", (posted, landed), (place, _cut(reader, piece)), width
             )
     for place in _first_after(sync, piece):
         writer_begins = (sync.begin(place.core, place.event),)
@@ -254,20 +249,22 @@ def _first_after(sync: Sync, piece: Piece) -> list[Place]:
 
 
 def _source_obligations(sync: Sync, writes: Writes) -> Iterator[Obligation]:
-    """A put reads its source until it is complete: nobody may write it meanwhile."""
+    """Reads that state no origin: nobody may write the bytes meanwhile.
+
+    A put reads its source until it is complete; a Read by hand may leave its origin out.
+    """
     for core, (_, events) in enumerate(sync.instance.cores):
         for number, event in enumerate(events):
-            if event.kind is not Kind.PUT:
-                continue
             for access in event.reads:
-                windows = writes.overlapping(access.rank, access.region, access.begin, access.end)
-                for window in windows:
+                if access.origin is not None:
+                    continue
+                reader = Place(core, number, access)
+                for window in writes.overlapping(access.rank, access.region, access.begin, access.end):
                     for place in writes.by_window[access.rank, access.region][window]:
                         if (place.core, place.event) != (core, number):
                             yield _unordered(
-                                sync, "no-overwrite-before-read", "source-overwritten", place,
-                                Place(core, number, access),
-                            )  # fmt: skip
+                                sync, "no-overwrite-before-read", "source-overwritten", place, reader
+                            )
 
 
 def _unordered(sync: Sync, prop: str, code: str, a: Place, b: Place) -> Obligation:
@@ -298,7 +295,7 @@ def _conflicts_within(sync: Sync, places: list[Place]) -> Iterator[Obligation]:
     for place in places:
         pipes.setdefault(_pipe_of(sync, place), []).append(place)
     for chain in pipes.values():
-        for a, b in zip(chain, chain[1:], strict=False):
+        for a, b in itertools.pairwise(chain):
             if _may_conflict(a, b):
                 yield _unordered(sync, "no-write-conflict", "write-conflict", a, b)
     chains = list(pipes.values())

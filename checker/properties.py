@@ -31,9 +31,7 @@ class Property:
 
 
 _ROWS = (
-    Property(
-        "deadlock-freedom", "Can some timing stop before every core is done?", Method.DEADLOCK
-    ),
+    Property("deadlock-freedom", "Can some timing stop before every core is done?", Method.DEADLOCK),
     Property(
         "no-read-before-write",
         "Can a reader begin before the write it needs is complete, or find other data?",
@@ -44,29 +42,21 @@ _ROWS = (
         "Can a put begin into bytes that an earlier tile's reader still needs?",
         Method.ORDER,
     ),
-    Property(
-        "no-write-conflict", "Can two writes of the same bytes overlap in time?", Method.ORDER
-    ),
+    Property("no-write-conflict", "Can two writes of the same bytes overlap in time?", Method.ORDER),
     Property(
         "completion",
         "Is a request ordered before a reader, or its core's end, but its completion is not?",
         Method.ORDER,
         at_end=True,
     ),
-    Property(
-        "flag-balance", "Do the sets and waits of some counter differ in number?", Method.STATIC
-    ),
+    Property("flag-balance", "Do the sets and waits of some counter differ in number?", Method.STATIC),
     Property(
         "flag-range",
         "Can an id leave its domain or meet a reserved one, or a counter pass its cap?",
         Method.BOTH,
     ),
-    Property(
-        "barrier-match", "Do participants call a barrier different numbers of times?", Method.STATIC
-    ),
-    Property(
-        "coverage", "Is an output or segment never delivered, or twice?", Method.STATIC, at_end=True
-    ),
+    Property("barrier-match", "Do participants call a barrier different numbers of times?", Method.STATIC),
+    Property("coverage", "Is an output or segment never delivered, or twice?", Method.STATIC, at_end=True),
     Property(
         "layout",
         "Does a range leave its region, overlap another area, wrap, or exceed a limit?",

@@ -16,7 +16,7 @@ from ..protocol.instance import Instance
 from ..protocol.profile import BarrierAll, Profile
 from ..protocol.program import Protocol
 from ..protocol.unroll import Limits, check_values, unroll
-from .analysis import Analysis, analyse
+from .analysis import Analysis, analyse, collection_paused
 from .ask import Answers, ask, compare
 from .assumptions import assumptions_of
 from .properties import PROPERTIES
@@ -69,8 +69,9 @@ def prove_protocols(
         check_values(members[0], values)
     for members in groups:
         subjects = [name for p in members for name in (p.subjects or (p.name,))]
-        _prove_one(
-            run, members[0], subjects, values, profile, barrier_all, strict_ids, chosen, engine,
+        with collection_paused():
+            _prove_one(
+                run, members[0], subjects, values, profile, barrier_all, strict_ids, chosen, engine,
             cross_check, limits, progress or (lambda _: None),
         )  # fmt: skip
     return Report(
@@ -132,9 +133,7 @@ def _prove_one(
     compare(analysis, answers)
     started = time.perf_counter()
     progress("writing the report")
-    table = rows(
-        analysis, answers, subjects, chosen, strict_ids=strict_ids, needs_z3=engine == "auto"
-    )
+    table = rows(analysis, answers, subjects, chosen, strict_ids=strict_ids, needs_z3=engine == "auto")
     run.results += table
     run.timed("report", started)
     _note(run, protocol, analysis, barrier_all, profile)
@@ -149,7 +148,7 @@ def _ask_engines(
     limits: Limits,
     progress: Progress,
 ) -> list[Answers]:
-    names = ("happens-before", "z3") if engine == "auto" else (engine,)
+    names: tuple[str, ...] = ("happens-before", "z3") if engine == "auto" else (engine,)
     if cross_check:
         names = ("happens-before", "z3", "explore")
     answers = []
@@ -161,9 +160,7 @@ def _ask_engines(
     return answers
 
 
-def _undecided(
-    subjects: list[str], chosen: Sequence[str], verdict: Verdict, reason: str
-) -> list[Result]:
+def _undecided(subjects: list[str], chosen: Sequence[str], verdict: Verdict, reason: str) -> list[Result]:
     return [Result(subjects, name, verdict, "instance", [], None, reason, []) for name in chosen]
 
 

@@ -87,9 +87,7 @@ class _Rows:
         findings: list[Finding],
         engines: list[str],
     ) -> Result:
-        return Result(
-            self.subjects, prop.name, verdict, "instance", engines, None, reason, findings
-        )
+        return Result(self.subjects, prop.name, verdict, "instance", engines, None, reason, findings)
 
     # --- by counting --------------------------------------------------------------------------
 
@@ -185,9 +183,7 @@ class _Rows:
             return self._result(prop, Verdict.PROVED, None, findings, ["static"])
         return self._proved(prop, findings)
 
-    def _order_finding(
-        self, prop: Property, code: str, obligations: Sequence[Obligation]
-    ) -> Finding:
+    def _order_finding(self, prop: Property, code: str, obligations: Sequence[Obligation]) -> Finding:
         message, span = message_of(self.analysis, obligations)
         shown = counterexample(self.analysis.instance, prop.name, code)
         return Finding(code, Severity.ERROR, message, span.file, span.line, SOURCES[code], shown)
@@ -214,6 +210,4 @@ _NOTHING = {
 
 
 def _verdict(findings: Sequence[Finding]) -> Verdict:
-    return (
-        Verdict.VIOLATED if any(f.severity is Severity.ERROR for f in findings) else Verdict.PROVED
-    )
+    return Verdict.VIOLATED if any(f.severity is Severity.ERROR for f in findings) else Verdict.PROVED

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..protocol.instance import Kind
 from ..protocol.sync import Graph, Sync
 
 
@@ -57,7 +56,7 @@ def fold(sync: Sync, graph: Graph) -> Skeleton:
         if is_inside[point]:
             continue
         heads.append(point)
-        line = []
+        line: list[int] = []
         at = point
         while at >= 0:
             node[at], index[at] = len(members), len(line)
@@ -94,8 +93,3 @@ def _without_shortcuts(sync: Sync, graph: Graph) -> list[tuple[int, ...]]:
             points = tuple(p for p in points if p not in implied)
         result.append(points)
     return result
-
-
-def is_barrier_call(sync: Sync, point: int) -> bool:
-    """Whether a point is a participant's call of a barrier."""
-    return point < sync.size and sync.event_at(point).kind is Kind.BARRIER

@@ -32,10 +32,18 @@ def new_solver(logic: str | None, rlimit: int) -> Any:
 
 
 def decide(solver: Any, *assumptions: Any) -> bool:
-    """Whether the constraints are satisfiable. Raises Declined if Z3 gives up."""
+    """Whether the constraints are satisfiable.
+
+    Raises Declined if Z3 reaches its resource limit, KeyboardInterrupt where Z3 swallowed a Ctrl-C.
+    """
     result = solver.check(*assumptions)
     if result == z3.unknown:
-        raise Declined(f"z3: {solver.reason_unknown()} (raise --rlimit)")
+        reason = solver.reason_unknown()
+        if "interrupted" in reason:
+            raise KeyboardInterrupt
+        if "canceled" in reason or "resource" in reason:
+            raise Declined("the resource limit was reached (raise --rlimit, or 0 for none)")
+        raise Declined(f"it gave up: {reason}")
     return bool(result == z3.sat)
 
 
@@ -202,9 +210,7 @@ class Cuts:
         if not decide(self.solver, switch, self.happened[then]):
             return set()
         model = self.solver.model()
-        return {
-            f for f in firsts if z3.is_false(model.eval(self.happened[f], model_completion=True))
-        }
+        return {f for f in firsts if z3.is_false(model.eval(self.happened[f], model_completion=True))}
 
 
 def _components(predecessors: Sequence[Sequence[int]]) -> list[int]:

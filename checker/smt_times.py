@@ -67,9 +67,7 @@ class Times:
     def _order_constraints(self) -> None:
         for point, points in enumerate(self.before):
             for earlier in points:
-                self.constraints.append(
-                    z3.Implies(self.happened[point], self._earlier(earlier, point))
-                )
+                self.constraints.append(z3.Implies(self.happened[point], self._earlier(earlier, point)))
         for number, meeting in enumerate(self.sync.meetings):
             if not meeting.complete:
                 self.constraints.append(z3.Not(self.happened[self.sync.size + number]))
@@ -79,11 +77,7 @@ class Times:
             sets = self.sync.sets.get(counter, [])
             if determinate(self.sync, counter):
                 for k, wait in enumerate(waits):
-                    taken = (
-                        self._earlier(sets[k].point, wait.point)
-                        if k < len(sets)
-                        else z3.BoolVal(False)
-                    )
+                    taken = self._earlier(sets[k].point, wait.point) if k < len(sets) else z3.BoolVal(False)
                     self.constraints.append(z3.Implies(self.happened[wait.point], taken))
                 continue
             self._choose(waits, sets)

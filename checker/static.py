@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import Counter as Tally
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..protocol.describe import flag_name, numbers
+from ..protocol.describe import numbers
 from ..protocol.evaluate import evaluate
-from ..protocol.instance import Access, Event, Instance, Kind
+from ..protocol.instance import Absent, Access, Event, Instance, Kind
+from ..protocol.profile import Profile
 from ..protocol.program import Role, Span, WaitFlag
 from ..protocol.sync import Sync, Use
 from .obligations import Piece, distinct_cores
@@ -87,66 +88,83 @@ def flag_range(sync: Sync, *, strict_ids: bool) -> list[Fault] | None:
     instance = sync.instance
     if not sync.sets and not sync.waits and not instance.absent:
         return None
-    faults: dict[tuple[str, Span, int], Fault] = {}
+    reserved = {
+        function: instance.barriers[function].reserved
+        for function in sorted({meeting.function for meeting in sync.meetings})
+    }
+    ids: dict[tuple[str, str, Span, Severity], set[int]] = defaultdict(set)
     for cores in distinct_cores(instance):
         core = instance.cores[cores[0]]
         for event in core.events:
             if event.kind in (Kind.SET_FLAG, Kind.WAIT_FLAG):
-                found = _id_faults(instance, core.id.role, event, strict_ids)
-            elif event.kind in (Kind.SET_EVENT, Kind.WAIT_EVENT):
-                found = _event_id_faults(instance, event)
-            else:
-                continue
-            for fault in found:
-                faults.setdefault((fault.code, fault.span, event.raw), fault)
-    return [*_absent_pipes(instance), *faults.values()]
+                for code, about, severity in _id_faults(
+                    instance.profile, core.id.role, event, reserved, strict_ids
+                ):
+                    ids[code, about, event.span or NOWHERE, severity].add(event.raw)
+            elif event.link and event.raw not in instance.profile.event_ids:
+                key = ("event-id-out-of-range", event.link, event.span or NOWHERE, Severity.ERROR)
+                ids[key].add(event.raw)
+    found = [
+        Fault(code, _id_message(instance.profile, code, about, raw), span, _ID_SOURCES[code], severity)
+        for (code, about, span, severity), raw in ids.items()
+    ]
+    return [*_absent_pipes(instance), *found]
 
 
-def _id_faults(instance: Instance, role: Role, event: Event, strict_ids: bool) -> Iterable[Fault]:
-    profile = instance.profile
-    span = event.span or NOWHERE
-    what = "CrossCoreSetFlag" if event.kind is Kind.SET_FLAG else "CrossCoreWaitFlag"
+_ID_SOURCES = {
+    "id-out-of-range": "hardware.md 2 (devkit CrossCoreSetFlag)",
+    "id-not-for-users": "hardware.md 2 (devkit, other editions)",
+    "id-reserved": "hardware.md 2 (devkit SyncAll)",
+    "id-reserved-elsewhere": "hardware.md 2 (devkit SyncAll)",
+    "event-id-out-of-range": "hardware.md 1 (devkit SetFlag/WaitFlag)",
+}
+
+
+def _id_faults(
+    profile: Profile,
+    role: Role,
+    event: Event,
+    reserved: Mapping[str, Mapping[Role, frozenset[int]]],
+    strict_ids: bool,
+) -> Iterable[tuple[str, str, Severity]]:
+    """What is wrong with the id of one set or wait: code, what it collides with, severity."""
     if event.raw not in profile.flag_ids:
-        text = (
-            f"id {event.raw} is outside 0-{profile.flag_ids[-1]}: the hardware keeps the low 4 bits, "
-            f"so {what} uses flag {event.flag}"
-        )
-        yield Fault("id-out-of-range", text, span, "hardware.md 2 (devkit CrossCoreSetFlag)")
+        yield "id-out-of-range", "", Severity.ERROR
     elif strict_ids and event.raw not in profile.strict_ids:
-        text = (
-            f"id {event.raw} is not one of the user's ids 0-{profile.strict_ids[-1]} (strict ids)"
-        )
-        yield Fault("id-not-for-users", text, span, "hardware.md 2 (devkit, other editions)")
+        yield "id-not-for-users", "", Severity.ERROR
     other = Role.AIC if role is Role.AIV else Role.AIV
     holder = other if event.kind is Kind.SET_FLAG else role
-    used = _called_barriers(instance)
-    for function in used:
-        reserved = instance.barriers[function].reserved
-        if event.flag in reserved.get(holder, ()):
-            text = (
-                f"{what} of {flag_name(event)} touches the counter on the {holder.name} "
-                f"that {function} uses itself"
-            )
-            yield Fault("id-reserved", text, span, "hardware.md 2 (devkit SyncAll)")
-        elif any(event.flag in ids for ids in reserved.values()):
-            text = (
-                f"flag {event.flag} is also used by {function}, on the other side: no conflict, "
-                "but the number is reserved in some documents"
-            )
-            severity = Severity.ERROR if strict_ids else Severity.WARNING
-            yield Fault(
-                "id-reserved-elsewhere", text, span, "hardware.md 2 (devkit SyncAll)", severity
-            )
+    for function, by_role in reserved.items():
+        if event.flag in by_role.get(holder, ()):
+            about = f"{function} itself uses that counter on the {holder.name}"
+            yield "id-reserved", about, Severity.ERROR
+        elif any(event.flag in taken for taken in by_role.values()):
+            yield "id-reserved-elsewhere", function, Severity.ERROR if strict_ids else Severity.WARNING
 
 
-def _called_barriers(instance: Instance) -> list[str]:
-    called = {
-        event.barrier
-        for cores in distinct_cores(instance)
-        for event in instance.cores[cores[0]].events
-        if event.kind is Kind.BARRIER
-    }
-    return sorted(called)
+def _id_message(profile: Profile, code: str, about: str, raw: set[int]) -> str:
+    many = len(raw) > 1
+    name = f"{'ids' if many else 'id'} {numbers(raw)}"
+    last = profile.flag_ids[-1]
+    match code:
+        case "id-out-of-range":
+            cut = numbers(profile.effective_id(i) for i in raw)
+            return (
+                f"{name} {'are' if many else 'is'} outside 0-{last}: the hardware keeps the low 4 bits, "
+                f"so flag {cut} is used"
+            )
+        case "id-not-for-users":
+            strict = profile.strict_ids[-1]
+            return f"{name} {'are' if many else 'is'} not among the user's ids 0-{strict} (strict ids)"
+        case "id-reserved":
+            return f"{name}: {about}"
+        case "id-reserved-elsewhere":
+            return (
+                f"{name}: {about} uses the number on the other side; no conflict, but some documents "
+                "reserve it"
+            )
+    ids = profile.event_ids
+    return f"event {name} of {about} {'are' if many else 'is'} outside {ids[0]}-{ids[-1]}"
 
 
 def collides_with_barrier(faults: Sequence[Fault] | None) -> bool:
@@ -154,18 +172,9 @@ def collides_with_barrier(faults: Sequence[Fault] | None) -> bool:
     return any(f.code == "id-reserved" for f in faults or ())
 
 
-def _event_id_faults(instance: Instance, event: Event) -> Iterable[Fault]:
-    ids = instance.profile.event_ids
-    if event.raw not in ids:
-        text = f"event id {event.raw} of {event.link} is outside {ids[0]}-{ids[-1]}"
-        yield Fault(
-            "event-id-out-of-range", text, event.span or NOWHERE, "hardware.md 1 (devkit SetFlag)"
-        )
-
-
 def _absent_pipes(instance: Instance) -> Iterable[Fault]:
     by_place: dict[Span, list[int]] = defaultdict(list)
-    chosen = {}
+    chosen: dict[Span, Absent] = {}
     for entry in instance.absent:
         by_place[entry.operation.span].append(entry.core.rank)
         chosen.setdefault(entry.operation.span, entry)
@@ -221,9 +230,7 @@ def _first_call(instance: Instance, function: str) -> Span:
 # --- coverage ---------------------------------------------------------------------------------
 
 
-def coverage(
-    instance: Instance, groups: Sequence[tuple[tuple[int, ...], list[Piece]]]
-) -> list[Fault] | None:
+def coverage(instance: Instance, groups: Sequence[tuple[tuple[int, ...], list[Piece]]]) -> list[Fault] | None:
     """Bytes that a reader needs and nobody delivers, or that are delivered twice; outputs likewise."""
     outputs = [r for r in instance.protocol.regions if r.covered and r.bytes is not None]
     expected = {
@@ -237,9 +244,7 @@ def coverage(
     return [*_deliveries(instance, groups), *_outputs(instance, expected)]
 
 
-def _deliveries(
-    instance: Instance, groups: Sequence[tuple[tuple[int, ...], list[Piece]]]
-) -> Iterable[Fault]:
+def _deliveries(instance: Instance, groups: Sequence[tuple[tuple[int, ...], list[Piece]]]) -> Iterable[Fault]:
     missing: dict[Span, list[Piece]] = defaultdict(list)
     twice: dict[Span, list[Piece]] = defaultdict(list)
     for _, found in groups:

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mc2proof.checker.prove import EngineDisagreement as EngineDisagreement
+    from mc2proof.checker.ask import EngineDisagreement as EngineDisagreement
     from mc2proof.checker.report import AssumptionNote as AssumptionNote
     from mc2proof.checker.report import Counterexample as Counterexample
     from mc2proof.checker.report import Finding as Finding
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from mc2proof.protocol.errors import SourceError as SourceError
     from mc2proof.protocol.errors import TraceError as TraceError
     from mc2proof.protocol.errors import UnsupportedError as UnsupportedError
+    from mc2proof.protocol.expr import Const as Const
+    from mc2proof.protocol.expr import Expr as Expr
     from mc2proof.protocol.expr import both as both
     from mc2proof.protocol.expr import call as call
     from mc2proof.protocol.expr import either as either
@@ -55,7 +57,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "mc2proof.face": ("load", "prove"),
-    "mc2proof.checker.prove": ("EngineDisagreement",),
+    "mc2proof.checker.ask": ("EngineDisagreement",),
     "mc2proof.checker.report": (
         "AssumptionNote", "Counterexample", "Finding", "Report", "Result", "Severity", "Step",
         "Verdict",
@@ -68,7 +70,7 @@ _NAMES = {
         "LimitError", "Mc2proofError", "ParameterError", "SourceError", "TraceError",
         "UnsupportedError",
     ),
-    "mc2proof.protocol.expr": ("both", "call", "either", "select"),
+    "mc2proof.protocol.expr": ("Const", "Expr", "both", "call", "either", "select"),
     "mc2proof.protocol.profile": ("BarrierAll", "Profile"),
     "mc2proof.protocol.program": (
         "Address", "Mode", "Origin", "Pipe", "Protocol", "RegionKind", "Role", "Window",
@@ -77,7 +79,7 @@ _NAMES = {
 }  # fmt: skip
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 
-__all__ = [  # noqa: PLE0604 - static checkers read the block above
+__all__ = [
     "__version__",
     *sorted(_HOME),
 ]

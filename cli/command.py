@@ -68,7 +68,9 @@ def _help_of(error: object) -> str:
 
 def _internal_error(error: Exception) -> int:
     if type(error).__name__ == "EngineDisagreement":  # not imported: it would load the solver
-        _complain(f"internal error: {error}")
+        path = getattr(error, "path", None)
+        saved = f" (all that is needed to look into it is in {path})" if path else ""
+        _complain(f"internal error: {error}{saved}")
         return INTERNAL
     if os.environ.get(TRACEBACK):
         import traceback

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mc2proof.hints import did_you_mean, unknown
+from mc2proof.hints import did_you_mean, shown_path, unknown
 from mc2proof.protocol.errors import ParameterError, SourceError
 from mc2proof.protocol.profile import PROFILES, BarrierAll, Profile
 from mc2proof.protocol.program import Protocol
@@ -78,9 +78,9 @@ def _load_kernels(
     macros: Mapping[str, str],
     include_dirs: Sequence[Source],
 ) -> list[Protocol]:
-    for folder in map(os.fspath, include_dirs):
+    for folder in include_dirs:
         if not os.path.isdir(folder):
-            raise SourceError(f"{folder}: no such folder (-I)")
+            raise SourceError(f"{os.fspath(folder)}: no such folder (-I)")
     if facts is not None:
         check_file(os.fspath(facts))
     from mc2proof.protocol.ascendc import load_facts, load_sources
@@ -166,7 +166,7 @@ def check_file(path: str) -> None:
         if stat.S_ISREG(mode):  # a pipe would lose its content
             open(path, "rb").close()
     except FileNotFoundError:
-        raise SourceError(f"{path}: no such file{_neighbour(path)}") from None
+        raise SourceError(f"{shown_path(path)}: no such file{_neighbour(path)}") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise SourceError(f"{path}: cannot be read: {reason}") from error

@@ -23,3 +23,8 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
 def one_line(text: str) -> str:
     """``text`` with all white space, line ends included, as single spaces."""
     return " ".join(text.split())
+
+
+def shown_path(path: str) -> str:
+    """``path`` as a message names it: an empty one is quoted."""
+    return path or "''"

@@ -11,6 +11,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterator
 
+from mc2proof.hints import shown_path
 from mc2proof.protocol.errors import Mc2proofError
 from mc2proof.text import Line, plain, print_styled
 
@@ -42,49 +43,61 @@ def opened(path: str | None) -> Iterator[Writer]:
     if path is None:
         yield to_stdout
         return
+    file = _NewFile(path)
     try:
-        with _replacing(path) as descriptor:
-
-            def write(lines: list[Line]) -> None:
-                data = plain(lines).encode("utf-8", "backslashreplace")
-                while data:
-                    data = data[os.write(descriptor, data) :]
-
-            yield write
-    except OSError as error:
-        if error.filename is not None and error.filename != path:
-            raise  # of something else that the block did
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
-
-
-@contextlib.contextmanager
-def _replacing(path: str) -> Iterator[int]:
-    """A descriptor whose content becomes that of ``path``. OSErrors about it name ``path``."""
-    try:
-        target = os.path.realpath(path)  # a link stays a link
-        mode = os.stat(target).st_mode if os.path.exists(target) else None
-        if mode is not None and not stat.S_ISREG(mode):
-            descriptor, temporary = os.open(target, os.O_WRONLY), None  # /dev/null, a pipe
-        else:
-            temporary = f"{target}.{os.getpid()}.tmp"
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    except (OSError, ValueError) as error:
-        number = error.errno if isinstance(error, OSError) else None
-        raise OSError(number, getattr(error, "strerror", None) or str(error), path) from error
-    try:
-        if temporary is not None and mode is not None:
-            os.chmod(temporary, stat.S_IMODE(mode))
-        yield descriptor
-        os.close(descriptor)
-        if temporary is not None:
-            os.replace(temporary, target)
+        yield file.write
+        file.finish()
     except BaseException:
-        with contextlib.suppress(OSError):
-            os.close(descriptor)
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+        file.discard()
         raise
+
+
+class _NewFile:
+    """A file beside ``path`` that takes its place when it is finished.
+
+    What exists at ``path`` and is no regular file (``/dev/null``, a pipe) is written to directly.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        with self._naming_the_path():
+            self.target: str = os.path.realpath(path)  # a link stays a link
+            mode = os.stat(self.target).st_mode if os.path.exists(self.target) else None
+            if mode is not None and not stat.S_ISREG(mode):
+                self.temporary: str | None = None
+                self.descriptor = os.open(self.target, os.O_WRONLY)
+                return
+            self.temporary = f"{self.target}.{os.getpid()}.tmp"
+            self.descriptor = os.open(self.temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+            if mode is not None:
+                os.chmod(self.temporary, stat.S_IMODE(mode))
+
+    @contextlib.contextmanager
+    def _naming_the_path(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise OutputError(f"{shown_path(self.path)}: cannot be written: {reason}") from error
+
+    def write(self, lines: list[Line]) -> None:
+        data = plain(lines).encode("utf-8", "backslashreplace")
+        with self._naming_the_path():
+            while data:
+                data = data[os.write(self.descriptor, data) :]
+
+    def finish(self) -> None:
+        with self._naming_the_path():
+            os.close(self.descriptor)
+            if self.temporary is not None:
+                os.replace(self.temporary, self.target)
+
+    def discard(self) -> None:
+        with contextlib.suppress(OSError):
+            os.close(self.descriptor)
+        if self.temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(self.temporary)
 
 
 def to_stdout(lines: list[Line]) -> None:

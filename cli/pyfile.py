@@ -46,7 +46,7 @@ def load_protocol(file: str, name: str | None) -> Protocol:
     if not isinstance(value, Protocol):
         is_builder = type(value).__name__ == "ProtocolBuilder"
         mend = "call its build()" if is_builder else "it must be a Protocol, or a function that returns one"
-        raise SourceError(f"{file}: {name} is no protocol but {_kind(value)}: {mend}")
+        raise SourceError(f"{file}: {name} is no protocol but of type {type(value).__name__}: {mend}")
     return value
 
 
@@ -62,10 +62,6 @@ def candidates(scope: dict[str, object]) -> list[str]:
             or (inspect.isfunction(value) and value.__module__ == home and _needs_nothing(value))
         )
     ]
-
-
-def _kind(value: object) -> str:
-    return "None" if value is None else f"a {type(value).__name__}"
 
 
 def _needs_nothing(function: Callable[..., object]) -> bool:
@@ -103,8 +99,8 @@ def _guarded(file: str, action: Callable[[], T]) -> T:
     try:
         with contextlib.redirect_stdout(sys.stderr):
             return action()
-    except (Mc2proofError, OSError) as error:
-        raise SourceError(one_line(str(error)), _line_of(error.__traceback__, file)) from error
+    except Mc2proofError:
+        raise
     except SyntaxError as error:
         line = error.lineno if error.filename == str(Path(file).absolute()) else None
         place = Span(file, line) if line else _line_of(error.__traceback__, file)

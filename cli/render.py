@@ -11,7 +11,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from mc2proof.checker.report import Finding, Report, Result, Severity, Step, Verdict
+from mc2proof.checker.report import Counterexample, Finding, Report, Result, Severity, Step, Verdict
 from mc2proof.protocol.replay import Replay, ShownStep
 from mc2proof.text import BLANK, Line, Piece, heading, indented, line, table, with_places
 
@@ -128,19 +128,20 @@ def _note(result: Result) -> str:
 
 
 def _explanation(result: Result, report: Report, sources: Sequence[str]) -> list[Line]:
-    """Everything about one VIOLATED row: a title, then its findings, each with its counterexample."""
-    lines: list[Line] = []
+    """Everything about one VIOLATED row; findings with the same code share a counterexample."""
+    by_code: dict[str, list[Finding]] = {}
     for finding in result.findings:
-        if finding.severity is not Severity.ERROR:
-            continue
-        example = finding.counterexample
-        if example or not lines:
-            title = [Piece("VIOLATED", STYLES[Verdict.VIOLATED]), Piece(f"  {result.property}", "bold")]
-            if example:
-                smallest = parameters_text(_telling(example.parameters, report.parameters))
-                title.append(Piece(f"   smallest failing: {smallest}"))
-            lines += [*([BLANK] if lines else []), tuple(title)]
-        lines += indented(_finding(finding, sources))
+        if finding.severity is Severity.ERROR:
+            by_code.setdefault(finding.code, []).append(finding)
+    lines: list[Line] = []
+    for findings in by_code.values():
+        example = next((f.counterexample for f in findings if f.counterexample), None)
+        title = [Piece("VIOLATED", STYLES[Verdict.VIOLATED]), Piece(f"  {result.property}", "bold")]
+        if example:
+            smallest = parameters_text(_telling(example.parameters, report.parameters))
+            title.append(Piece(f"   smallest failing: {smallest}"))
+        lines += [BLANK] if lines else []
+        lines += [tuple(title), *indented(_findings(findings, example, sources))]
     return lines
 
 
@@ -151,13 +152,16 @@ def _telling(
     return {n: v for n, v in smallest.items() if n in _ALWAYS_SHOWN or asked.get(n) != v}
 
 
-def _finding(finding: Finding, sources: Sequence[str]) -> list[Line]:
-    example = finding.counterexample
-    rows = [(line(finding.message), _place(finding.file, finding.line))]
-    lines = with_places(rows + (_sentences(example.conflict) if example else []))
+def _findings(
+    findings: Sequence[Finding], example: Counterexample | None, sources: Sequence[str]
+) -> list[Line]:
+    found = [(line(f.message), _place(f.file, f.line)) for f in findings]
+    told = _sentences(example.conflict) if example else []
+    lines = with_places(told or found)
     if example is not None and example.steps:
         lines += [heading("steps"), *indented(_steps(example.steps))]
-    closing = [["rule", finding.source_doc]] if finding.source_doc else []
+    closing = [["overall", f.message] for f in findings] if told else []
+    closing += [["rule", doc] for doc in dict.fromkeys(f.source_doc for f in findings) if doc]
     if example is not None and example.trace:
         closing.append(["replay", shlex.join(["mc2proof", "replay", example.trace, *sources])])
     return lines + table([[Piece(label, "bold"), text] for label, text in closing])

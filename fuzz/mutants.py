@@ -7,12 +7,12 @@ To add one, write a function from a statement to its replacement and list it in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
 from ..protocol.cinteger import CType
-from ..protocol.expr import Expr, Var, VarKind, binary
+from ..protocol.expr import Expr, Var, VarKind, binary, variables
 from ..protocol.program import (
     Barrier,
     Block,
@@ -42,18 +42,19 @@ class Mutant:
     changes: tuple[str, ...]
 
 
-def mutate(protocol: Protocol, random: Random, *, changes: int = 1) -> Mutant:
-    """``protocol`` with ``changes`` random edits."""
+def mutate(protocol: Protocol, random: Random, *, changes: int = 1, first: str | None = None) -> Mutant:
+    """``protocol`` with ``changes`` random edits, the first one by mutation ``first`` if given."""
     done = []
-    for _ in range(changes):
-        protocol, change = _one_change(protocol, random)
+    for number in range(changes):
+        names = list(MUTATIONS) if number or first is None else [first]
+        protocol, change = _one_change(protocol, random, names)
         done.append(change)
     return Mutant(replace(protocol, name=f"{protocol.name} mutant"), tuple(done))
 
 
-def _one_change(protocol: Protocol, random: Random) -> tuple[Protocol, str]:
+def _one_change(protocol: Protocol, random: Random, names: Sequence[str]) -> tuple[Protocol, str]:
     while True:
-        name = random.choice(list(MUTATIONS))
+        name = random.choice(names)
         role = random.choice(list(protocol.programs))
         sites = list(statements(protocol.programs[role]))
         if not sites:
@@ -119,6 +120,10 @@ def _drop(site: Statement, _: Role, __: Protocol, ___: Random) -> Edited | None:
     return None if isinstance(site, For) else ()
 
 
+def _no_quiet(site: Statement, _: Role, __: Protocol, ___: Random) -> Edited | None:
+    return () if isinstance(site, Quiet) else None
+
+
 def _double(site: Statement, _: Role, __: Protocol, ___: Random) -> Edited | None:
     return None if isinstance(site, For) else (site, site)
 
@@ -146,6 +151,18 @@ def _wrong_pipe(site: Statement, _: Role, __: Protocol, random: Random) -> Edite
     if not isinstance(site, SetFlag | WaitFlag):
         return None
     return (replace(site, pipe=random.choice((Pipe.MTE2, Pipe.MTE3, Pipe.FIX, Pipe.V, Pipe.M))),)
+
+
+def _two_pipes(site: Statement, _: Role, __: Protocol, random: Random) -> Edited | None:
+    """Half of the sets or waits name another pipe: a counter used on both has no fixed matching."""
+    if not isinstance(site, SetFlag | WaitFlag):
+        return None
+    pipe = random.choice((Pipe.MTE2, Pipe.MTE3, Pipe.FIX, Pipe.V))
+    loops = [v for v in variables(site.flag) if isinstance(v, Var) and v.kind is VarKind.LOOP]
+    if not loops:
+        return None
+    even = binary("==", binary("%", loops[0], 2), 0)
+    return (If(even, (site,), (replace(site, pipe=pipe),), site.span),)
 
 
 def _wrong_peer(site: Statement, _: Role, protocol: Protocol, random: Random) -> Edited | None:
@@ -217,12 +234,14 @@ Mutation = Callable[[Statement, Role, Protocol, Random], Edited | None]
 
 MUTATIONS: Mapping[str, Mutation] = {
     "drop": _drop,
+    "no quiet": _no_quiet,
     "double": _double,
     "swap": _swap,
     "unguard": _unguard,
     "shift flag": _shift_flag,
     "one flag for all": _same_flag,
     "wrong pipe": _wrong_pipe,
+    "two pipes": _two_pipes,
     "wrong peer": _wrong_peer,
     "shift target": _shift_target,
     "shift source": _shift_source,

@@ -177,9 +177,7 @@ class RoleBuilder:
             self._open.pop()
 
     @contextmanager
-    def loop(
-        self, name: str, stop: Operand, *, start: Operand = 0, step: int = 1
-    ) -> Iterator[Expr]:
+    def loop(self, name: str, stop: Operand, *, start: Operand = 0, step: int = 1) -> Iterator[Expr]:
         """``for name in range(start, stop, step)``; yields the index."""
         if step < 1:
             raise ValueError(f"step = {step}: must be positive")

@@ -42,9 +42,7 @@ class UnsupportedError(Mc2proofError):
     exit_code = 3
 
     def __init__(self, construct: str, span: Span | None = None) -> None:
-        super().__init__(
-            f"{span.place}: unsupported: {construct}" if span else f"unsupported: {construct}"
-        )
+        super().__init__(f"{span.place}: unsupported: {construct}" if span else f"unsupported: {construct}")
         self.construct = construct
         self.span = span
 

@@ -46,10 +46,10 @@ def evaluate(expr: Expr, values: Mapping[str, Value], *, exact: bool = False) ->
             case Const(value=value):
                 return value
             case Var(name=name):
-                value = values[name]
-                if isinstance(value, tuple):
+                scalar = values[name]
+                if isinstance(scalar, tuple):
                     raise TypeError(f"{name} is an array")
-                return value
+                return scalar
             case Element(array=array, index=index):
                 items = values[array]
                 if isinstance(items, int):
@@ -121,7 +121,8 @@ class Compiler:
             case Select():
                 return self._select(expr)
             case Call():
-                return self._operation(expr.function, *expr.arguments, expr.type)
+                first, second = expr.arguments
+                return self._operation(expr.function, first, second, expr.type)
         raise TypeError(f"not an expression: {expr!r}")
 
     def _variable(self, var: Var) -> Code:
@@ -143,9 +144,7 @@ class Compiler:
             items = self.constants[element.array]
             text = f"_item({items!r}, {index.wrapped})"
             return Code(text, f"_item({items!r}, {index.exact})", index.may_wrap, whole)
-        return Code(
-            f"v_{element.array}[{index.wrapped}]", f"d_{element.array}[{index.exact}]", True, whole
-        )
+        return Code(f"v_{element.array}[{index.wrapped}]", f"d_{element.array}[{index.exact}]", True, whole)
 
     def _unary(self, expr: Unary) -> Code:
         inner = self.compile(expr.operand)
@@ -192,15 +191,11 @@ class Compiler:
     def _operation(self, op: str, left: Expr, right: Expr, ctype: CType) -> Code:
         a, b = self.compile(left), self.compile(right)
         interval = _result_interval(op, a.interval, b.interval)
-        if (
-            a.interval[0] == a.interval[1]
-            and b.interval[0] == b.interval[1]
-            and interval is not None
-        ):
-            if interval[0] == interval[1] and fits(ctype, interval[0]):
-                may_wrap = a.may_wrap or b.may_wrap
-                exact = _text(op, a.exact, b.exact, safe=False) if may_wrap else repr(interval[0])
-                return Code(repr(interval[0]), exact, may_wrap, interval)
+        if interval is not None and interval[0] == interval[1] and fits(ctype, interval[0]):
+            # one value whatever the operands are: no need to compute it
+            may_wrap = a.may_wrap or b.may_wrap
+            exact = _text(op, a.exact, b.exact, safe=False) if may_wrap else repr(interval[0])
+            return Code(repr(interval[0]), exact, may_wrap, interval)
         may_wrap = a.may_wrap or b.may_wrap
         wrapped = _text(op, a.wrapped, b.wrapped, safe=interval is not None)
         # the exact operands may lie outside the intervals of the wrapped ones
@@ -208,16 +203,11 @@ class Compiler:
         return _fitted(wrapped, exact, may_wrap, interval, ctype)
 
 
-def _fitted(
-    wrapped: str, exact: str, may_wrap: bool, interval: Interval | None, ctype: CType
-) -> Code:
+def _fitted(wrapped: str, exact: str, may_wrap: bool, interval: Interval | None, ctype: CType) -> Code:
     """The code with a wrap to ``ctype`` added unless ``interval`` shows that none is needed."""
     if interval is not None and fits(ctype, interval[0]) and fits(ctype, interval[1]):
         return Code(wrapped, exact, may_wrap, interval)
-    if ctype.signed:
-        masked = f"_wrap(_T.{ctype.name}, {wrapped})"
-    else:
-        masked = f"({wrapped} & {ctype.high})"
+    masked = f"_wrap(_T.{ctype.name}, {wrapped})" if ctype.signed else f"({wrapped} & {ctype.high})"
     return Code(masked, exact, True, (ctype.low, ctype.high))
 
 

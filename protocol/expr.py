@@ -31,7 +31,7 @@ FUNCTIONS = ("min", "max", "ceil_div")
 
 
 class _Operators:
-    """Python operators for expressions written by hand; ``//`` is C's division, ``==`` stays identity.
+    """Python operators for hand-written expressions: ``/`` and ``//`` are C division, ``==`` is identity.
 
     Use `Expr.eq`, `Expr.ne`, `both`, `either` where Python's own operators cannot be overloaded.
     """
@@ -55,6 +55,9 @@ class _Operators:
 
     def __rmul__(self, other: Operand) -> Expr:
         return binary("*", other, self)
+
+    def __truediv__(self, other: Operand) -> Expr:
+        return binary("/", self, other)
 
     def __floordiv__(self, other: Operand) -> Expr:
         return binary("/", self, other)
@@ -98,9 +101,7 @@ class _Operators:
         return binary("!=", self, other)
 
     def __bool__(self) -> bool:
-        raise TypeError(
-            "an expression has no truth value; use If(...), select(), both() or either()"
-        )
+        raise TypeError("an expression has no truth value; use If(...), select(), both() or either()")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,11 +179,7 @@ class Cast(_Operators):
     implicit: bool = True
 
     def __str__(self) -> str:
-        return (
-            str(self.operand)
-            if self.implicit
-            else f"({self.type.c_name}){_grouped(self.operand, 12)}"
-        )
+        return str(self.operand) if self.implicit else f"({self.type.c_name}){_grouped(self.operand, 12)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +192,7 @@ class Select(_Operators):
     type: CType
 
     def __str__(self) -> str:
-        return (
-            f"{_grouped(self.condition, 2)} ? {_grouped(self.then, 2)} : {_grouped(self.other, 1)}"
-        )
+        return f"{_grouped(self.condition, 2)} ? {_grouped(self.then, 2)} : {_grouped(self.other, 1)}"
 
 
 @dataclass(frozen=True, slots=True)

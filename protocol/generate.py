@@ -144,7 +144,8 @@ class _Writer:
         barriers: Mapping[str, BarrierForm],
     ) -> None:
         ranks, blocks = values["ranks"], values["blocks"]
-        assert isinstance(ranks, int) and isinstance(blocks, int)
+        assert isinstance(ranks, int)
+        assert isinstance(blocks, int)
         self.protocol, self.role, self.profile, self.barriers = protocol, role, profile, barriers
         subs = protocol.vectors_per_cube if role is Role.AIV else 1
         self.compiler = Compiler(
@@ -205,9 +206,7 @@ class _Writer:
             case While(condition=condition, body=body, span=span):
                 steps = f"_w{next(self.fresh)}"
                 self.line(depth, f"{steps} = _steps(_limit)", span)
-                self.line(
-                    depth, f"while {self.value(condition, span)} and {steps}.tick(_limit):", span
-                )
+                self.line(depth, f"while {self.value(condition, span)} and {steps}.tick(_limit):", span)
                 count = self.block(body, depth + 1)
                 self.line(depth + 1, "if len(_out) > _limit: _over(_limit)", span)
                 return count
@@ -228,26 +227,31 @@ class _Writer:
         stop = self._compile(loop.stop, loop.span)
         first = self._checked(start, loop.start, loop.span)
         last = self._checked(stop, loop.stop, loop.span)
-        trips = max(0, -(-(stop.interval[1] - start.interval[0]) // loop.step))
         name = loop.index.name
         outer = self.compiler.intervals.get(name)
         self.compiler.intervals[name] = (
             start.interval[0], max(start.interval[0], stop.interval[1] - 1)
         )  # fmt: skip
+        counted = start.may_wrap or stop.may_wrap  # no useful bound is known beforehand
+        steps = f"_w{next(self.fresh)}"
+        if counted:
+            self.line(depth, f"{steps} = _steps(_limit)", loop.span)
         self.line(depth, f"for v_{name} in range({first}, {last}, {loop.step}):", loop.span)
+        if counted:
+            self.line(depth + 1, f"{steps}.tick(_limit)", loop.span)
+            self.line(depth + 1, "if len(_out) > _limit: _over(_limit)", loop.span)
         count = self.block(loop.body, depth + 1)
         if outer is None:
             del self.compiler.intervals[name]
         else:
             self.compiler.intervals[name] = outer
-        return trips * count
+        trips = max(0, -(-(stop.interval[1] - start.interval[0]) // loop.step))
+        return count if counted else trips * max(count, 1)  # an iteration without events costs as well
 
     def _assign(self, target: Var | Element, value: Expr, depth: int, span: Span) -> None:
         code = self._compile(cast(target.type, value), span)
         if isinstance(target, Var):
-            self.line(
-                depth, f"v_{target.name}, d_{target.name} = {code.wrapped}, {code.exact}", span
-            )
+            self.line(depth, f"v_{target.name}, d_{target.name} = {code.wrapped}, {code.exact}", span)
             return
         index = self._compile(target.index, span)
         self.line(depth, f"v_{target.array}[{index.wrapped}] = {code.wrapped}", span)
@@ -327,9 +331,7 @@ class _Writer:
 
     def _put(self, op: Put, depth: int) -> None:
         span = op.span
-        self.line(
-            depth, f"_p, _n = {self.value(op.peer, span)}, {self.value(op.bytes, span)}", span
-        )
+        self.line(depth, f"_p, _n = {self.value(op.peer, span)}, {self.value(op.bytes, span)}", span)
         self.line(depth, f"_d = {self.value(op.target.offset, span)}", span)
         self.line(depth, f"_s = {self.value(op.source.offset, span)}", span)
         source = f"_Access(v_rank, {op.source.region!r}, _s, _s + _n)"
@@ -341,9 +343,7 @@ class _Writer:
             drains="()" if op.staging is Pipe.S else f"(_P_{op.staging.name},)",
         )  # fmt: skip
 
-    def _window(
-        self, window: Window, depth: int, into: str, span: Span, *, add: bool, share: bool
-    ) -> None:
+    def _window(self, window: Window, depth: int, into: str, span: Span, *, add: bool, share: bool) -> None:
         """Append the access of ``window`` to list ``into``, if its guard holds."""
         guard = self.value(window.guard, span)
         if guard != "1":

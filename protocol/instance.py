@@ -13,7 +13,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from .profile import BarrierAll, BarrierForm, Profile
-from .program import Operation, Pipe, Protocol, Role, Span
+from .program import Operation, Pipe, Protocol, Role, SetFlag, Span, WaitFlag
 
 
 class Kind(Enum):
@@ -115,7 +115,7 @@ class Wrap(NamedTuple):
 class Absent(NamedTuple):
     """A Set or Wait that names a pipe its core lacks, so that nothing is executed."""
 
-    operation: Operation
+    operation: SetFlag | WaitFlag
     core: CoreId
     raw: int
 

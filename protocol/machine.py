@@ -35,17 +35,17 @@ class ActionKind(Enum):
 
 
 class Action(NamedTuple):
-    """One atomic step. ``index``: for PIPE the queue, for EFFECT and LAND the event, for MEET 0.
+    """One atomic step. ``item``: for PIPE the queue, for EFFECT and LAND the event, else 0.
 
     For MEET, ``core`` is the number of the barrier function among `Instance.barriers`.
     """
 
     kind: ActionKind
     core: int
-    index: int = 0
+    item: int = 0
 
     def __str__(self) -> str:
-        return f"{self.kind.value}{self.core}.{self.index}"
+        return f"{self.kind.value}{self.core}.{self.item}"
 
 
 class Phase(Enum):

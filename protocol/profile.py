@@ -98,9 +98,7 @@ class Profile:
     event_ids: range = range(8)  # devkit SetFlag/WaitFlag (6 and 7 are used by the system)
     put_limit: int = 256 << 20  # shmem: at most 256 MB a request
     native_puts: bool = True  # shmem: UDMA exists on dav-3510 only
-    barriers: Mapping[str, Mapping[BarrierAll, BarrierForm]] = field(
-        default_factory=lambda: BARRIERS
-    )
+    barriers: Mapping[str, Mapping[BarrierAll, BarrierForm]] = field(default_factory=lambda: BARRIERS)
     source: str = ""
 
     def effective_id(self, flag: int) -> int:

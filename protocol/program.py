@@ -445,9 +445,7 @@ class Protocol:
         """16 hexadecimal digits that identify what is checked: everything but spans, names and texts."""
         parts = [repr((p.name, p.low, p.high)) for p in self.parameters]
         parts += [_plain(region) for region in self.regions]
-        parts += [
-            f"{role.name}:{_plain(self.programs[role])}" for role in Role if role in self.programs
-        ]
+        parts += [f"{role.name}:{_plain(self.programs[role])}" for role in Role if role in self.programs]
         parts.append(str(self.vectors_per_cube))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 

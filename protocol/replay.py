@@ -69,14 +69,10 @@ def replay(
     values = {n: tuple(v) if isinstance(v, list) else v for n, v in trace.parameters.items()}
     instance = unroll(protocol, values, profile=profile, barrier_all=reading, limits=limits)
     steps, reproduced = run(instance, read_actions(trace.actions), trace.claim)
-    return Replay(
-        protocol, trace.parameters, trace.property, trace.code, trace.conflict, steps, reproduced
-    )
+    return Replay(protocol, trace.parameters, trace.property, trace.code, trace.conflict, steps, reproduced)
 
 
-def run(
-    instance: Instance, actions: Sequence[Action], claim: Claim
-) -> tuple[list[ShownStep], bool]:
+def run(instance: Instance, actions: Sequence[Action], claim: Claim) -> tuple[list[ShownStep], bool]:
     """Execute ``actions`` from the start; returns the shown steps and whether ``claim`` holds.
 
     Raises TraceError at an action that is not enabled.
@@ -103,9 +99,7 @@ def _holds(machine: Machine, state: State, happened: set[Moment], claim: Claim) 
     if claim.counter is not None:
         core, flag, link, value = claim.counter
         return machine.counter_value(state, Counter(core, flag, link)) > value
-    return happened.issuperset(from_words(claim.happened)) and happened.isdisjoint(
-        from_words(claim.pending)
-    )
+    return happened.issuperset(from_words(claim.happened)) and happened.isdisjoint(from_words(claim.pending))
 
 
 def _shown(
@@ -122,8 +116,5 @@ def _shown(
     if action.kind is ActionKind.MEET:
         count = len(machine.members[action.core])
         return ShownStep(f"all {count} cores", "S", f"meet in {what.barrier}", file, line)
-    if action.kind is ActionKind.LAND:
-        text = describe_landing(what)
-    else:
-        text = describe_event(what, phase)
+    text = describe_landing(what) if action.kind is ActionKind.LAND else describe_event(what, phase)
     return ShownStep(core_name(instance.cores[core].id), what.pipe.name, text, file, line)

@@ -42,7 +42,7 @@ class Meeting(NamedTuple):
     """The k-th call of a barrier function by every participant; ``points`` of those that make it."""
 
     function: str
-    index: int
+    turn: int
     points: tuple[int, ...]
     complete: bool
 
@@ -205,9 +205,7 @@ def _meet(sync: Sync, calls: dict[str, list[list[int]]]) -> None:
         members = sync.instance.participants(function)
         longest = max((len(calls[function][core]) for core in members), default=0)
         for k in range(longest):
-            points = tuple(
-                calls[function][core][k] for core in members if k < len(calls[function][core])
-            )
+            points = tuple(calls[function][core][k] for core in members if k < len(calls[function][core]))
             sync.meetings.append(Meeting(function, k, points, len(points) == len(members)))
 
 
@@ -215,11 +213,11 @@ def _match(sync: Sync) -> None:
     """Match sets to waits, or say why they cannot be matched once for all timings."""
     for counter, waits in sync.waits.items():
         sets = sync.sets.get(counter, [])
-        name = f"{'event' if counter.link else 'flag'} {counter.flag} of {sync.instance.cores[counter.core].id}"
+        name = (
+            f"{'event' if counter.link else 'flag'} {counter.flag} of {sync.instance.cores[counter.core].id}"
+        )
         if len({(use.core, use.pipe) for use in sets}) > 1:
-            sync.undetermined = (
-                sync.undetermined or f"{name} is set on several pipes or by several cores"
-            )
+            sync.undetermined = sync.undetermined or f"{name} is set on several pipes or by several cores"
         if len({use.pipe for use in waits}) > 1:
             sync.undetermined = sync.undetermined or f"{name} is awaited on several pipes"
         for k, use in enumerate(waits):

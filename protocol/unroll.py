@@ -18,7 +18,7 @@ from .evaluate import Value
 from .generate import Generated, generate
 from .instance import Absent, Core, CoreId, Event, Instance, Kind, Wrap
 from .profile import ASCEND950, BarrierAll, BarrierForm, Profile
-from .program import ALL_PIPES, Barrier, Pipe, Protocol, Role, statements
+from .program import ALL_PIPES, Barrier, Pipe, Protocol, Role, SetFlag, WaitFlag, statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,8 @@ def unroll(
     limits = limits or Limits()
     complete = check_values(protocol, values)
     ranks, blocks = complete["ranks"], complete["blocks"]
-    assert isinstance(ranks, int) and isinstance(blocks, int)
+    assert isinstance(ranks, int)
+    assert isinstance(blocks, int)
     barriers = _barrier_forms(protocol, profile, barrier_all)
     programs = {
         role: generate(protocol, program, role, complete, profile, barriers)
@@ -61,8 +62,7 @@ def unroll(
     }
     subs = {Role.AIV: protocol.vectors_per_cube, Role.AIC: 1}
     predicted = sum(
-        min(g.predicted, limits.max_events + 1) * ranks * blocks * subs[role]
-        for role, g in programs.items()
+        min(g.predicted, limits.max_events + 1) * ranks * blocks * subs[role] for role, g in programs.items()
     )
     if predicted > limits.max_events:
         raise LimitError("max-events", limits.max_events, f"a predicted size of {predicted} events")
@@ -91,23 +91,21 @@ def check_values(protocol: Protocol, values: Mapping[str, Value]) -> dict[str, V
     for name, value in values.items():
         if protocol.parameter(name) is None:
             known = ", ".join(p.name for p in protocol.parameters)
-            raise ParameterError(
-                name, value, f"{protocol.name} has no such parameter (it has {known})"
-            )
+            raise ParameterError(name, value, f"{protocol.name} has no such parameter (it has {known})")
     complete: dict[str, Value] = {}
-    missing = []
+    missing: list[str] = []
     for p in protocol.parameters:
-        value = values.get(p.name, p.default)
-        if value is None and p.name == "blocks":
-            value = complete.get("ranks")
-        if value is None:
+        given = values.get(p.name, p.default)
+        if given is None and p.name == "blocks":
+            given = complete.get("ranks")
+        if given is None:
             missing.append(p.name)
             continue
-        for item in value if isinstance(value, tuple) else (value,):
+        for item in given if isinstance(given, tuple) else (given,):
             high = p.type.high if p.high is None else p.high
             if not p.low <= item <= high or not fits(p.type, item):
                 raise ParameterError(p.name, item, f"must be from {p.low} to {high}")
-        complete[p.name] = value
+        complete[p.name] = given
     if missing:
         raise ParameterError(
             ", ".join(missing),
@@ -117,9 +115,7 @@ def check_values(protocol: Protocol, values: Mapping[str, Value]) -> dict[str, V
     return complete
 
 
-def _barrier_forms(
-    protocol: Protocol, profile: Profile, barrier_all: BarrierAll
-) -> dict[str, BarrierForm]:
+def _barrier_forms(protocol: Protocol, profile: Profile, barrier_all: BarrierAll) -> dict[str, BarrierForm]:
     forms = {}
     for program in protocol.programs.values():
         for statement in statements(program):
@@ -161,7 +157,9 @@ class _Runner:
             return value
 
         def note_absent(index: int, raw: int) -> None:
-            absent.setdefault(index, Absent(generated.operations[index], core, raw))
+            operation = generated.operations[index]
+            assert isinstance(operation, SetFlag | WaitFlag)
+            absent.setdefault(index, Absent(operation, core, raw))
 
         try:
             generated.function(

@@ -1,0 +1,92 @@
+"""The project's figures: every claim about speed comes from here, measured side by side in one run.
+
+``make bench`` prints medians over several runs and, for each group, the ratio to its first row.
+Whole-process rows include the interpreter's start; engine rows are what the report's own timing says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from mc2proof.checker.prove import prove_protocols
+from mc2proof.protocol.builtin import ring_all_to_all
+from mc2proof.protocol.profile import ASCEND950
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One thing to measure: seconds a run."""
+
+    group: str
+    name: str
+    measure: Callable[[], float]
+
+
+def process(*arguments: str) -> Callable[[], float]:
+    """Seconds that ``mc2proof ARGUMENTS`` takes as a process."""
+
+    def measure() -> float:
+        started = time.perf_counter()
+        subprocess.run(
+            [sys.executable, "-m", "mc2proof", *arguments],
+            check=False,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        return time.perf_counter() - started
+
+    return measure
+
+
+def engine(name: str, phases: Sequence[str], **parameters: int) -> Callable[[], float]:
+    """Seconds that ``phases`` of a proof with engine ``name`` take, all properties."""
+
+    def measure() -> float:
+        report = prove_protocols([ring_all_to_all()], parameters, profile=ASCEND950, engine=name)
+        return sum(report.timing[phase] for phase in phases)
+
+    return measure
+
+
+LARGE = {"ranks": 8, "blocks": 8, "tile_cnt": 32}
+
+ROWS = (
+    Row("8 ranks x 8 blocks x 32 tiles", "happens-before",
+        engine("happens-before", ["happens-before"], **LARGE)),
+    Row("8 ranks x 8 blocks x 32 tiles", "happens-before, unrolling included",
+        engine("happens-before", ["unroll", "happens-before"], **LARGE)),
+    Row("8 ranks x 8 blocks x 32 tiles", "z3", engine("z3", ["z3"], **LARGE)),
+    Row("4 ranks x 8 tiles", "happens-before", engine("happens-before", ["happens-before"])),
+    Row("4 ranks x 8 tiles", "z3", engine("z3", ["z3"])),
+    Row("whole process", "mc2proof --help", process("--help")),
+    Row("whole process", "mc2proof prove (4 ranks x 8 tiles)", process("prove")),
+)  # fmt: skip
+
+
+def main() -> None:
+    """Measure every row in turn, several times round, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=5, help="rounds, after one to warm up")
+    runs = parser.parse_args().runs
+    seconds: dict[Row, list[float]] = {row: [] for row in ROWS}
+    for round_number in range(runs + 1):
+        for row in ROWS:
+            taken = row.measure()
+            if round_number:
+                seconds[row].append(taken)
+    first: dict[str, float] = {}
+    for row in ROWS:
+        middle = statistics.median(seconds[row])
+        base = first.setdefault(row.group, middle)
+        spread = f"{min(seconds[row]):.3f}-{max(seconds[row]):.3f}"
+        print(f"{row.group:32} {row.name:38} {middle:8.3f} s  ({spread})  {middle / base:6.1f} x")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""Facts: what a verdict needs of a kernel that its given sources do not say.
+
+Types and values of struct fields, sizes, constants, arithmetic helpers, memory regions and the
+contracts of opaque kernel calls, as a TOML file. The reference kernel's ships beside this module.
+Every fact that is used ends up as an assumption of the protocol (`lowering.Usage`).
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+import msgspec
+
+from ..cinteger import C_NAMES
+from ..errors import SourceError
+from ..program import RegionKind
+
+
+class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A TOML table; a key that it does not have is an error."""
+
+
+class ConstantFact(_Table):
+    """A constant that the sources use and do not define."""
+
+    type: str
+    value: int
+
+
+class FieldFact(_Table):
+    """The type of a field of an opaque struct, its domain, and its value if one is taken for granted."""
+
+    type: str = "uint32_t"
+    value: int | None = None
+    low: int = 0
+    high: int | None = None
+    meaning: str = ""
+
+
+class FunctionFact(_Table):
+    """A function that is plain arithmetic: C++ parameters, result type and value."""
+
+    parameters: tuple[str, ...]
+    result: str
+    value: str
+
+
+class RegionFact(_Table):
+    """What a pointer parameter of a kernel points to; ``bytes`` is over parameters of the protocol."""
+
+    name: str
+    kind: str
+    bytes: str | None = None
+    alignment: int = 1
+    covered: bool = False
+
+
+class WindowFact(_Table):
+    """Bytes that an opaque call reads or writes; a read's origin is an input of ``origin_rank``."""
+
+    address: str
+    bytes: str
+    guard: str = "true"
+    origin_rank: str | None = None
+    origin_address: str | None = None
+
+
+class ContractFact(_Table):
+    """An opaque call: for each ``segment`` below ``segments`` all ``reads``, then the ``writes``."""
+
+    name: str
+    parameters: tuple[str, ...]
+    segments: str
+    segment: str = "s"
+    read_pipe: str = "MTE2"
+    write_pipe: str = "FIX"
+    reads: tuple[WindowFact, ...] = ()
+    writes: tuple[WindowFact, ...] = ()
+
+
+class Facts(_Table):
+    """A facts file. The keys of each table are names as the sources write them.
+
+    ``fields`` are keyed by the end of the path (``tiling.m``), ``field_order`` by opaque type
+    (``"uint32_t rank"`` gives a field a type as well), ``regions`` by kernel parameter, ``contracts``
+    by class (its call operator), ``Class::method`` or function.
+    """
+
+    file: str = "facts"
+    sizes: dict[str, int] = {}
+    constants: dict[str, ConstantFact] = {}
+    fields: dict[str, FieldFact] = {}
+    field_order: dict[str, tuple[str, ...]] = {}
+    functions: dict[str, FunctionFact] = {}
+    regions: dict[str, RegionFact] = {}
+    contracts: dict[str, ContractFact] = {}
+
+    def field(self, path: str) -> tuple[str, FieldFact] | None:
+        """The fact whose key is the longest end of ``path``, in whole names."""
+        parts = path.split(".")
+        for start in range(len(parts)):
+            key = ".".join(parts[start:])
+            if key in self.fields:
+                return key, self.fields[key]
+        return None
+
+
+REFERENCE = "reference_facts.toml"
+
+
+def load_facts(path: Path) -> Facts:
+    """Read a facts file. Raises SourceError that names the file and what is wrong with it."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise SourceError(f"{path}: {reason or error}") from error
+    return parse_facts(text, str(path))
+
+
+def reference_facts() -> Facts:
+    """The facts about the reference kernel, as shipped."""
+    return parse_facts((files(__package__) / REFERENCE).read_text(encoding="utf-8"), REFERENCE)
+
+
+def parse_facts(text: str, name: str) -> Facts:
+    """Facts from TOML text; ``name`` is what errors and assumptions call the file."""
+    try:
+        facts = msgspec.toml.decode(text, type=Facts)
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        raise SourceError(f"{name}: {error}") from error
+    facts = msgspec.structs.replace(facts, file=name)
+    _check(facts, name)
+    return facts
+
+
+def _check(facts: Facts, name: str) -> None:
+    """Refuse values that the tables' types cannot rule out."""
+
+    def expect(condition: bool, where: str, message: str) -> None:
+        if not condition:
+            raise SourceError(f"{name}: {where}: {message}")
+
+    kinds = ", ".join(kind.name.lower() for kind in RegionKind)
+    for key, size in facts.sizes.items():
+        expect(size > 0, f"sizes.{key}", f"{size} is no size")
+    for key, constant in facts.constants.items():
+        expect(constant.type in C_NAMES, f"constants.{key}", f"no integer type {constant.type}")
+    for key, field in facts.fields.items():
+        expect(field.type in C_NAMES, f"fields.{key}", f"no integer type {field.type}")
+    for key, function in facts.functions.items():
+        expect(function.result in C_NAMES, f"functions.{key}", f"no integer type {function.result}")
+    for key, region in facts.regions.items():
+        expect(
+            region.kind.upper() in RegionKind.__members__,
+            f"regions.{key}",
+            f"kind {region.kind} is none of {kinds}",
+        )
+        expect(region.alignment > 0, f"regions.{key}", f"alignment {region.alignment}")

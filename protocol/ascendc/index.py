@@ -1,0 +1,539 @@
+"""The index: every class, function, alias and constant that the parsed sources declare.
+
+Used by `types` and `lowering` to look names up. Nothing is lowered here; a declaration inside a
+syntax error is kept and marked, so that only its use is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from tree_sitter import Node
+
+from ..errors import SourceError, UnsupportedError
+from ..program import Span
+from .parse import SourceFile, Sources, first_error, named, text_of
+
+Namespace = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateParameter:
+    """``typename T``, or ``bool B`` with its type node; ``default`` may be None."""
+
+    name: str
+    type_node: Node | None
+    default: Node | None
+
+
+Templates = tuple[TemplateParameter, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Declaration:
+    """Something with a name: where it stands, and the syntax error that surrounds it, if any."""
+
+    name: str
+    namespace: Namespace
+    source: SourceFile
+    node: Node
+    templates: Templates = ()
+    broken: Node | None = None
+
+    @property
+    def span(self) -> Span:
+        """The place of the declaration."""
+        return self.source.span(self.node)
+
+    def check(self) -> None:
+        """Raise SourceError if a syntax error is in the declaration or around it."""
+        self.source.check(self.node)
+        if self.broken is not None:
+            self.source.check(self.broken)
+
+
+@dataclass(eq=False, slots=True)
+class AliasDecl(Declaration):
+    """``using name = type`` or ``typedef type name``; ``declarator`` carries a typedef's ``*``."""
+
+    type_node: Node | None = None
+    declarator: Node | None = None
+
+
+@dataclass(eq=False, slots=True)
+class ConstantDecl(Declaration):
+    """A constant or enumerator; an enumerator without value is ``offset`` after ``value``'s."""
+
+    type_node: Node | None = None
+    value: Node | None = None
+    offset: int = 0
+    enum: str = ""
+
+
+@dataclass(eq=False, slots=True)
+class FieldDecl(Declaration):
+    """A non-static data member."""
+
+    type_node: Node | None = None
+    declarator: Node | None = None
+    default: Node | None = None
+
+
+@dataclass(eq=False, slots=True)
+class FunctionDecl(Declaration):
+    """A function with a body; ``class_templates`` are the names that its own header gives the class's."""
+
+    static: bool = False
+    class_templates: Templates = ()
+    declared: Node | None = None
+
+    @property
+    def declarator(self) -> Node:
+        """The ``name(parameters)`` part."""
+        found = function_declarator(self.node)
+        assert found is not None
+        return found
+
+    @property
+    def parameters(self) -> list[Node]:
+        """The parameter declarations; ``(void)`` has none."""
+        return _parameters(self.declarator)
+
+    @property
+    def defaults(self) -> list[Node | None]:
+        """Default arguments, also those that only the declaration inside the class has."""
+        own = [p.child_by_field_name("default_value") for p in self.parameters]
+        if self.declared is None:
+            return own
+        inside = [p.child_by_field_name("default_value") for p in _parameters(self.declared)]
+        return [a or b for a, b in zip(own, inside, strict=True)]
+
+    @property
+    def body(self) -> Node:
+        """The braces."""
+        body = self.node.child_by_field_name("body")
+        assert body is not None
+        return body
+
+
+@dataclass(eq=False, slots=True)
+class ClassDecl(Declaration):
+    """A class with its members; methods also from outside the class."""
+
+    bases: list[Node] = field(default_factory=list)
+    fields: list[FieldDecl] = field(default_factory=list)
+    methods: dict[str, list[FunctionDecl]] = field(default_factory=dict)
+    declared: dict[str, list[Node]] = field(default_factory=dict)
+    aliases: dict[str, AliasDecl] = field(default_factory=dict)
+    constants: dict[str, ConstantDecl] = field(default_factory=dict)
+    specialised: bool = False
+
+    @property
+    def scope(self) -> Namespace:
+        """The namespace of its members."""
+        return (*self.namespace, self.name)
+
+
+D = TypeVar("D", bound=Declaration)
+
+
+@dataclass(slots=True)
+class Index:
+    """All declarations by name, the entries, and the places where an entry was lost to an error."""
+
+    classes: dict[str, list[ClassDecl]] = field(default_factory=dict)
+    functions: dict[str, list[FunctionDecl]] = field(default_factory=dict)
+    aliases: dict[str, list[AliasDecl]] = field(default_factory=dict)
+    constants: dict[str, list[ConstantDecl]] = field(default_factory=dict)
+    entries: list[FunctionDecl] = field(default_factory=list)
+    lost: list[tuple[SourceFile, Node]] = field(default_factory=list)
+
+    def find(
+        self, table: dict[str, list[D]], name: str, scope: Sequence[str], here: Namespace
+    ) -> list[D]:
+        """The declarations that ``scope::name`` means in namespace ``here``.
+
+        All of one namespace: that of the innermost enclosing one, or the only one there is.
+        Raises UnsupportedError where two unrelated namespaces have one.
+        """
+        wanted = tuple(scope)
+        found = [d for d in table.get(name, ()) if d.namespace[len(d.namespace) - len(wanted) :] == wanted]
+        by_namespace: dict[Namespace, list[D]] = {}
+        for declaration in found:
+            by_namespace.setdefault(declaration.namespace, []).append(declaration)
+        if len(by_namespace) <= 1:
+            return found
+        enclosing = [n for n in by_namespace if n[: len(n) - len(wanted)] == here[: len(n) - len(wanted)]]
+        if enclosing:
+            return by_namespace[max(enclosing, key=len)]
+        places = " and ".join(d[0].span.place for d in by_namespace.values())
+        raise UnsupportedError(f"{name} is ambiguous: {places}", found[0].span)
+
+
+def function_declarator(node: Node) -> Node | None:
+    """The function declarator inside ``node``'s declarator, past ``*`` and ``&``."""
+    declarator = node.child_by_field_name("declarator")
+    while declarator is not None and declarator.type != "function_declarator":
+        inner = declarator.child_by_field_name("declarator")
+        if inner is None and declarator.type == "reference_declarator":
+            inner = named(declarator)[0] if named(declarator) else None
+        declarator = inner
+    return declarator
+
+
+def declared_name(node: Node | None) -> Node | None:
+    """The identifier that a declarator declares."""
+    while node is not None and node.type not in _NAMES:
+        inner = node.child_by_field_name("declarator")
+        node = inner if inner is not None else next(iter(named(node)), None)
+    return node
+
+
+_NAMES = frozenset(
+    {"identifier", "field_identifier", "type_identifier", "qualified_identifier", "operator_name",
+     "destructor_name", "template_function"}
+)  # fmt: skip
+
+
+def _parameters(declarator: Node) -> list[Node]:
+    parameters = declarator.child_by_field_name("parameters")
+    assert parameters is not None
+    found = [p for p in named(parameters) if p.type.endswith("parameter_declaration")]
+    return [] if len(found) == 1 and text_of(found[0]) == "void" else found
+
+
+def flatten(node: Node | None) -> list[Node]:
+    """The parts of ``A::B<T>::c``, in order; template arguments stay on their part."""
+    parts: list[Node] = []
+    while node is not None and node.type in ("qualified_identifier", "dependent_type", "dependent_name"):
+        if node.type != "qualified_identifier":
+            node = next(iter(named(node)), None)
+            continue
+        scope = node.child_by_field_name("scope")
+        if scope is not None:
+            parts.append(scope)
+        node = node.child_by_field_name("name")
+    if node is not None:
+        parts.append(node)
+    return parts
+
+
+def part_name(part: Node) -> str:
+    """The name of one part, without template arguments."""
+    return text_of(part.child_by_field_name("name") or part)
+
+
+def build_index(sources: Sources) -> Index:
+    """Index all files; methods defined outside their class are attached to it."""
+    builder = _Builder()
+    for file in sources.files:
+        builder.file(file)
+    builder.attach_methods()
+    return builder.index
+
+
+class _Builder:
+    def __init__(self) -> None:
+        self.index = Index()
+        self.outside: list[tuple[FunctionDecl, list[Node], tuple[Templates, ...]]] = []
+        self.found: list[FunctionDecl] = []
+
+    def file(self, source: SourceFile) -> None:
+        self.source = source
+        self.broken: Node | None = None
+        self.found = []
+        self.scope(source.root, ())
+        self.entries(source)
+
+    # --- walking ----------------------------------------------------------------------------
+
+    def scope(self, node: Node, namespace: Namespace) -> None:
+        for child in named(node):
+            self.declaration(child, namespace, ())
+
+    def declaration(self, node: Node, namespace: Namespace, templates: tuple[Templates, ...]) -> None:
+        match node.type:
+            case "namespace_definition":
+                name = text_of(node.child_by_field_name("name")).split("::")
+                body = node.child_by_field_name("body")
+                if body is not None:
+                    self.scope(body, (*namespace, *(part for part in name if part)))
+            case "linkage_specification":
+                body = node.child_by_field_name("body")
+                if body is not None and body.type == "declaration_list":
+                    self.scope(body, namespace)
+                elif body is not None:
+                    self.declaration(body, namespace, templates)
+            case "template_declaration":
+                parameters = self.templates(node)
+                for child in named(node)[1:]:
+                    self.declaration(child, namespace, (*templates, parameters))
+            case "ERROR":
+                outer, self.broken = self.broken, self.broken or node
+                self.scope(node, namespace)
+                self.broken = outer
+            case "class_specifier" | "struct_specifier":
+                self.klass(node, namespace, templates)
+            case "enum_specifier":
+                for constant in self.enumerators(node, namespace):
+                    self.index.constants.setdefault(constant.name, []).append(constant)
+            case "function_definition":
+                self.function(node, namespace, templates)
+            case "alias_declaration" | "type_definition":
+                for alias in self.alias(node, namespace, templates):
+                    self.index.aliases.setdefault(alias.name, []).append(alias)
+            case "declaration":
+                self.variable(node, namespace, templates)
+
+    def templates(self, node: Node) -> Templates:
+        parameters = node.child_by_field_name("parameters")
+        return tuple(self.template(p) for p in named(parameters)) if parameters is not None else ()
+
+    def template(self, node: Node) -> TemplateParameter:
+        if "type_parameter" in node.type:
+            name = node.child_by_field_name("name") or next(iter(named(node)), None)
+            return TemplateParameter(text_of(name), None, node.child_by_field_name("default_type"))
+        name = declared_name(node.child_by_field_name("declarator"))
+        type_node = node.child_by_field_name("type")
+        return TemplateParameter(text_of(name), type_node, node.child_by_field_name("default_value"))
+
+    # --- classes ----------------------------------------------------------------------------
+
+    def klass(self, node: Node, namespace: Namespace, templates: tuple[Templates, ...]) -> None:
+        name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+        if name is None or body is None:
+            return
+        own = templates[-1] if templates else ()
+        decl = ClassDecl(part_name(name), namespace, self.source, node, own, self.broken)
+        decl.specialised = name.type == "template_type"
+        for clause in named(node):
+            if clause.type == "base_class_clause":
+                decl.bases = [b for b in named(clause) if b.type != "access_specifier"]
+        self.index.classes.setdefault(decl.name, []).append(decl)
+        for member in named(body):
+            self.member(decl, member, ())
+
+    def member(self, decl: ClassDecl, node: Node, templates: tuple[Templates, ...]) -> None:
+        match node.type:
+            case "template_declaration":
+                parameters = self.templates(node)
+                for child in named(node)[1:]:
+                    self.member(decl, child, (*templates, parameters))
+            case "function_definition":
+                function = self.function_decl(node, decl.scope, templates)
+                if function is not None:
+                    decl.methods.setdefault(function.name, []).append(function)
+            case "alias_declaration" | "type_definition":
+                for alias in self.alias(node, decl.scope, templates):
+                    decl.aliases[alias.name] = alias
+            case "enum_specifier":
+                for constant in self.enumerators(node, decl.scope):
+                    decl.constants[constant.name] = constant
+            case "class_specifier" | "struct_specifier":
+                self.klass(node, decl.scope, templates)
+            case "field_declaration" | "declaration":
+                self.fields(decl, node)
+
+    def fields(self, decl: ClassDecl, node: Node) -> None:
+        type_node = node.child_by_field_name("type")
+        if type_node is not None and type_node.child_by_field_name("body") is not None:
+            self.member(decl, type_node, ())
+        words = {text_of(child) for child in named(node)}
+        for declarator, default in _declarators(node):
+            if declarator.type == "function_declarator":
+                name = text_of(declared_name(declarator))
+                decl.declared.setdefault(name, []).append(declarator)
+                continue
+            inner = function_declarator(declarator)
+            if inner is not None:
+                decl.declared.setdefault(text_of(declared_name(inner)), []).append(inner)
+                continue
+            name = text_of(declared_name(declarator))
+            if "static" in words or "constexpr" in words:
+                decl.constants[name] = ConstantDecl(
+                    name, decl.scope, self.source, node, (), self.broken, type_node, default
+                )
+            else:
+                decl.fields.append(
+                    FieldDecl(
+                        name, decl.scope, self.source, node, (), self.broken, type_node, declarator, default
+                    )
+                )
+
+    def enumerators(self, node: Node, namespace: Namespace) -> Iterator[ConstantDecl]:
+        body = node.child_by_field_name("body")
+        enum = text_of(node.child_by_field_name("name"))
+        scoped = any(child.type in ("class", "struct") for child in node.children)
+        inside = (*namespace, enum) if scoped else namespace
+        base, offset = None, 0
+        for item in named(body) if body is not None else ():
+            if item.type != "enumerator":
+                continue
+            value = item.child_by_field_name("value")
+            base, offset = (value, 0) if value is not None else (base, offset)
+            name = text_of(item.child_by_field_name("name"))
+            yield ConstantDecl(
+                name, inside, self.source, item, (), self.broken,
+                node.child_by_field_name("base"), base, offset, enum,
+            )  # fmt: skip
+            offset += 1
+
+    # --- functions and others ---------------------------------------------------------------
+
+    def function_decl(
+        self, node: Node, namespace: Namespace, templates: tuple[Templates, ...]
+    ) -> FunctionDecl | None:
+        declarator = function_declarator(node)
+        body = node.child_by_field_name("body")
+        if declarator is None or body is None:
+            return None
+        parts = flatten(declared_name(declarator))
+        if not parts:
+            return None
+        static = any(text_of(child) == "static" for child in named(node))
+        own = templates[-1] if templates else ()
+        return FunctionDecl(
+            part_name(parts[-1]), namespace, self.source, node, own, self.broken, static
+        )
+
+    def function(self, node: Node, namespace: Namespace, templates: tuple[Templates, ...]) -> None:
+        function = self.function_decl(node, namespace, templates)
+        if function is None:
+            return
+        self.found.append(function)
+        parts = flatten(declared_name(function.declarator))
+        if len(parts) > 1:
+            self.outside.append((function, parts[:-1], templates))
+        else:
+            self.index.functions.setdefault(function.name, []).append(function)
+
+    def attach_methods(self) -> None:
+        """Give functions written ``Class<T>::name`` to their class, the others to their namespace."""
+        for function, scope, templates in self.outside:
+            names = [part_name(part) for part in scope]
+            classes = self.index.find(
+                self.index.classes, names[-1], names[:-1], function.namespace
+            )
+            if not classes:
+                function.namespace = (*function.namespace, *names)
+                self.index.functions.setdefault(function.name, []).append(function)
+                continue
+            owner = classes[0]
+            function.namespace = owner.scope
+            if owner.templates:
+                function.class_templates = templates[0] if templates else ()
+                function.templates = templates[1] if len(templates) > 1 else ()
+            self.declared_part(owner, function)
+            owner.methods.setdefault(function.name, []).append(function)
+
+    def declared_part(self, owner: ClassDecl, function: FunctionDecl) -> None:
+        """The declaration inside the class: it alone has defaults and says ``static``."""
+        count = len(function.parameters)
+        matching = [
+            d for d in owner.declared.get(function.name, ()) if len(_parameters(d)) == count
+        ]
+        if len(matching) == 1:
+            function.declared = matching[0]
+            statement = matching[0].parent
+            if statement is not None:
+                function.static = any(text_of(child) == "static" for child in named(statement))
+
+    def alias(
+        self, node: Node, namespace: Namespace, templates: tuple[Templates, ...]
+    ) -> Iterator[AliasDecl]:
+        own = templates[-1] if templates else ()
+        type_node = node.child_by_field_name("type")
+        if node.type == "alias_declaration":
+            name = text_of(node.child_by_field_name("name"))
+            yield AliasDecl(name, namespace, self.source, node, own, self.broken, type_node)
+            return
+        for declarator in node.children_by_field_name("declarator"):
+            name = text_of(declared_name(declarator))
+            if type_node is not None and type_node.child_by_field_name("body") is not None:
+                self.klass_of_typedef(name, type_node, namespace)
+            else:
+                yield AliasDecl(
+                    name, namespace, self.source, node, own, self.broken, type_node, declarator
+                )
+
+    def klass_of_typedef(self, name: str, node: Node, namespace: Namespace) -> None:
+        """``typedef struct { … } name;``."""
+        body = node.child_by_field_name("body")
+        decl = ClassDecl(name, namespace, self.source, node, (), self.broken)
+        self.index.classes.setdefault(name, []).append(decl)
+        for member in named(body) if body is not None else ():
+            self.member(decl, member, ())
+
+    def variable(self, node: Node, namespace: Namespace, templates: tuple[Templates, ...]) -> None:
+        type_node = node.child_by_field_name("type")
+        if type_node is not None and type_node.child_by_field_name("body") is not None:
+            self.declaration(type_node, namespace, templates)
+        words = {text_of(child) for child in named(node)}
+        if not words & {"const", "constexpr"}:
+            return
+        for declarator in node.children_by_field_name("declarator"):
+            value = declarator.child_by_field_name("value")
+            if declarator.type == "init_declarator" and value is not None:
+                name = text_of(declared_name(declarator))
+                self.index.constants.setdefault(name, []).append(
+                    ConstantDecl(
+                        name, namespace, self.source, node, (), self.broken, type_node, value
+                    )
+                )
+
+    # --- entries ----------------------------------------------------------------------------
+
+    def entries(self, source: SourceFile) -> None:
+        """Match each ``__global__`` with the function it stands before."""
+        text = source.prepared.text
+        functions = sorted(self.found, key=lambda f: f.declarator.start_byte)
+        for offset in source.prepared.entries:
+            function = next((f for f in functions if f.declarator.start_byte > offset), None)
+            between = text[offset : function.declarator.start_byte] if function else text[offset:]
+            if function is not None and not any(mark in between for mark in b";{}"):
+                if function not in self.index.entries:
+                    self.index.entries.append(function)
+            elif _is_definition(between):
+                self.index.lost.append((source, first_error(source.root) or source.root))
+
+
+def _is_definition(text: bytes) -> bool:
+    """Whether a body follows, rather than the ``;`` of a mere declaration."""
+    opening, end = text.find(b"{"), text.find(b";")
+    return opening >= 0 and (end < 0 or opening < end)
+
+
+def _declarators(node: Node) -> Iterator[tuple[Node, Node | None]]:
+    """The declarators of a member declaration, each with its default initialiser."""
+    pending: Node | None = None
+    for index, child in enumerate(node.children):
+        field_name = node.field_name_for_child(index)
+        if field_name == "declarator":
+            if pending is not None:
+                yield pending, None
+            pending = child
+        elif field_name == "default_value" and pending is not None:
+            yield pending, child
+            pending = None
+    if pending is not None:
+        yield pending, None
+
+
+def entry_named(index: Index, name: str | None, files: Iterable[str]) -> list[FunctionDecl]:
+    """The entries to check, sorted as the sources have them.
+
+    Raises SourceError where there is none, or none called ``name``: a syntax error if one hides it.
+    """
+    chosen = [e for e in index.entries if name is None or e.name == name]
+    if index.lost and (not chosen or name is None):
+        source, node = index.lost[0]
+        source.check(node)
+        raise SourceError("syntax error: a __global__ function cannot be read", source.span(node))
+    if chosen:
+        return chosen
+    if not index.entries:
+        raise SourceError(f"no __global__ function in {', '.join(files)}")
+    known = ", ".join(e.name for e in index.entries)
+    raise SourceError(f"no __global__ function {name}; there is {known}")

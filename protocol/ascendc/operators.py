@@ -1,0 +1,94 @@
+"""Operators on values: integers by C++'s rules, addresses by region and byte offset.
+
+Used by `expressions` and `statements`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tree_sitter import Node
+
+from ..cinteger import CType
+from ..evaluate import evaluate as compute_value
+from ..expr import COMPARISONS, Binary, Cast, Const, Expr, Unary, binary
+from .lowering import Lowering
+from .parse import text_of
+from .types import Type
+from .values import Null, PlacePointer, Pointer, Value, convert, moved
+
+
+def pure(lo: Lowering, run: Callable[[], Expr], node: Node) -> Expr:
+    """The result of ``run``, which must not do anything: it may not be evaluated in a run."""
+    before, count, root = dict(lo.store), len(lo.out), lo.next_root
+    result = run()
+    changed = any(
+        lo.store.get(key) != value for key, value in before.items()
+    ) or any(key not in before and int(key[0]) < root for key in lo.store)
+    if len(lo.out) != count or changed:
+        raise lo.unsupported(f"side effects that depend on a condition: `{text_of(node)}`", node)
+    return result
+
+
+def combined(lo: Lowering, op: str, left: Value, right: Value, node: Node) -> Value:
+    """``left op right``, of integers or addresses."""
+    if op in ("==", "!=") and _is_address(left) and _is_address(right):
+        return _same_address(lo, op, left, right, node)
+    if isinstance(left, Pointer) and isinstance(right, Pointer):
+        return _pointer_pair(lo, op, left, right, node)
+    if isinstance(left, Pointer) and op in ("+", "-"):
+        return offset(lo, left, op, lo.integer(right, node), node)
+    if isinstance(right, Pointer) and op == "+":
+        return offset(lo, right, op, lo.integer(left, node), node)
+    for value in (left, right):
+        if isinstance(value, Pointer):
+            raise lo.unsupported(f"`{op}` of an address: `{text_of(node)}`", node)
+    if op == "<=>":
+        raise lo.unsupported(f"`{text_of(node)}`", node)
+    return folded(binary(op, lo.integer(left, node), lo.integer(right, node)))
+
+
+def _is_address(value: Value) -> bool:
+    return isinstance(value, Pointer | PlacePointer | Null)
+
+
+def _same_address(lo: Lowering, op: str, left: Value, right: Value, node: Node) -> Value:
+    if isinstance(left, Pointer) and isinstance(right, Pointer):
+        return _pointer_pair(lo, op, left, right, node)
+    return Const(int((left == right) == (op == "==")), CType.BOOL)
+
+
+def _pointer_pair(lo: Lowering, op: str, left: Pointer, right: Pointer, node: Node) -> Value:
+    if left.region != right.region or op not in (*COMPARISONS, "-"):
+        raise lo.unsupported(f"`{op}` of addresses in {left.region} and {right.region}", node)
+    if op in COMPARISONS:
+        return folded(binary(op, left.offset, right.offset))
+    size = stride(lo, left.target, node)
+    distance = convert(CType.I64, binary("-", left.offset, right.offset))
+    return folded(binary("/", distance, Const(size, CType.I64)))
+
+
+def offset(lo: Lowering, pointer: Value, op: str, count: Expr, node: Node) -> Value:
+    if not isinstance(pointer, Pointer):
+        lo.address(pointer, node)
+    assert isinstance(pointer, Pointer)
+    return moved(pointer, op, count, stride(lo, pointer.target, node))
+
+
+def stride(lo: Lowering, target: Type | None, node: Node) -> int:
+    return 1 if target is None else lo.types.size(target, lo.span(node))
+
+
+def folded(expr: Expr) -> Expr:
+    """A constant for an expression of constants, with its wrap-around."""
+    operands = (
+        (expr.left, expr.right) if isinstance(expr, Binary)
+        else (expr.operand,) if isinstance(expr, Unary | Cast)
+        else None
+    )  # fmt: skip
+    if operands is None or not all(isinstance(operand, Const) for operand in operands):
+        return expr
+    try:
+        return Const(compute_value(expr, {}), expr.type)
+    except (ZeroDivisionError, ValueError):
+        return expr  # reported with its place where it is computed

@@ -1,0 +1,273 @@
+"""Names and places: what an identifier means, and where an lvalue lives.
+
+Used by `expressions` and `calls`. A name is looked up as C++ does (locals, members, template
+arguments, constants of classes and namespaces), then among macros, compiler names and facts.
+"""
+
+from __future__ import annotations
+
+from tree_sitter import Node
+
+from ..cinteger import CType, fits
+from ..errors import SourceError
+from ..expr import Const, Expr, binary, unary
+from ..program import Role
+from .index import ConstantDecl, flatten, part_name
+from .lowering import Frame, Lowering
+from .parse import named, text_of
+from .types import ArrayType, ClassType, Context, IntType, PointerType
+from .values import Null, Opaque, Place, PlacePointer, Record, Value
+
+
+def field(node: Node, name: str) -> Node:
+    """The child that the grammar requires as ``name``."""
+    child = node.child_by_field_name(name)
+    assert child is not None, f"{node.type} without {name}"
+    return child
+
+
+# --- literals ---------------------------------------------------------------------------------
+
+_SUFFIXES = {
+    "": (CType.I32, CType.I64, CType.U64),
+    "u": (CType.U32, CType.U64),
+    "l": (CType.I64, CType.U64),
+    "ul": (CType.U64,),
+}
+
+
+def integer_literal(text: str) -> Const | None:
+    """A C++ integer literal with the type that it has."""
+    digits = text.replace("'", "").lower()
+    suffix = "".join(sorted(set(digits[len(digits.rstrip("ul")) :]), reverse=True))
+    digits = digits.rstrip("ul")
+    try:
+        if digits[:1] == "-":
+            inner = integer_literal(digits[1:] + suffix)
+            negative = unary("-", inner) if inner is not None else None
+            return negative if isinstance(negative, Const) else None
+        octal = len(digits) > 1 and digits.isdigit() and digits[0] == "0"
+        value = int(digits, 8 if octal else 0)
+    except ValueError:
+        return None
+    types = _SUFFIXES[suffix]
+    if digits[:2] in ("0x", "0b") or octal:  # those may also take the unsigned type of a size
+        types = {"": (CType.I32, CType.U32, CType.I64, CType.U64), "l": types}.get(suffix, types)
+    return next((Const(value, ctype) for ctype in types if fits(ctype, value)), None)
+
+
+# --- names ------------------------------------------------------------------------------------
+
+
+def name_value(lo: Lowering, node: Node) -> Value:
+    """The value that a name, perhaps a qualified one, has here."""
+    parts = flatten(node)
+    place = variable_place(lo, node)
+    if place is not None:
+        return lo.load(place, node)
+    name = part_name(parts[-1])
+    scope = [part_name(part) for part in parts[:-1]]
+    if not scope:
+        bound = lo.frame.context.bindings.get(name)
+        if isinstance(bound, Expr):
+            return bound
+    for find in (_class_constant, _free_constant, _macro, _builtin_name, _fact_constant):
+        value = find(lo, parts, scope, name)
+        if value is not None:
+            return value
+    raise lo.unsupported(f"name {text_of(node)}: neither the sources nor facts have it", node)
+
+
+def _class_constant(lo: Lowering, parts: list[Node], scope: list[str], name: str) -> Value | None:
+    owner = lo.frame.context.owner
+    if scope:
+        found = lo.types.lookup(parts[:-1], lo.frame.context)
+        owner = found if isinstance(found, ClassType) else None
+    while owner is not None:
+        constant = owner.decl.constants.get(name)
+        if constant is not None:
+            return constant_value(lo, constant, owner)
+        bases = [base for base in lo.types.bases(owner) if isinstance(base, ClassType)]
+        owner = bases[0] if bases else None
+    return None
+
+
+def _free_constant(lo: Lowering, parts: list[Node], scope: list[str], name: str) -> Value | None:
+    context = lo.frame.context
+    found = lo.index.find(lo.index.constants, name, scope, context.namespace)
+    if len(found) > 1:
+        places = " and ".join(d.span.place for d in found)
+        raise lo.unsupported(f"{name} is ambiguous: {places}", parts[-1])
+    return constant_value(lo, found[0], None) if found else None
+
+
+def constant_value(lo: Lowering, decl: ConstantDecl, owner: ClassType | None) -> Value:
+    """The value of a constant or enumerator, evaluated where it is declared."""
+    decl.check()
+    context = Context(decl.source, decl.namespace)
+    if owner is not None:
+        context = lo.types.inside(owner)
+    calls_ = lo.frame.calls
+    if decl.value is None and not decl.enum and decl.node.type != "enumerator":
+        raise lo.unsupported(f"{decl.name}, a constant without value", decl.node)
+    with lo.entered(Frame(context, calls_), decl.node):
+        value: Value = Const(0, CType.I32) if decl.value is None else lo.evaluate(decl.value)
+        if decl.offset:
+            value = binary("+", lo.integer(value, decl.node), decl.offset)
+        if decl.type_node is None or decl.type_node.type == "placeholder_type_specifier":
+            return value
+        return lo.converted(value, lo.types.resolve(decl.type_node, context), decl.node)
+
+
+def _macro(lo: Lowering, parts: list[Node], scope: list[str], name: str) -> Value | None:
+    macros = lo.shared.sources.macros
+    text = macros.text(name)
+    if scope or (text is None and not macros.is_defined(name)):
+        return None
+    if name in macros.clashing:
+        raise lo.unsupported(f"macro {name}, which is defined in several ways", parts[-1])
+    inner = (text or "").strip()
+    while inner.startswith("(") and inner.endswith(")"):
+        inner = inner[1:-1].strip()
+    literal = integer_literal(inner)
+    if literal is None and inner.isidentifier() and inner != name:
+        return _macro(lo, parts, scope, inner)
+    if literal is None:
+        raise lo.unsupported(f"macro {name}", parts[-1])
+    return literal
+
+
+_EVENT_IDS = {f"EVENT_ID{n}": Const(n, CType.I32) for n in range(8)}
+
+
+def _builtin_name(lo: Lowering, parts: list[Node], scope: list[str], name: str) -> Value | None:
+    """Names of the compiler and of the AscendC library."""
+    role = {"ASC_IS_AIV": Role.AIV, "ASC_IS_AIC": Role.AIC}.get(name)
+    if role is not None:
+        return Const(int(lo.role is role), CType.BOOL)
+    # devkit: g_coreType == AscendC::AIV is what ASCEND_IS_AIV expands to
+    core = {"g_coreType": lo.role, "AIC": Role.AIC, "AIV": Role.AIV}.get(name)
+    if core is not None:
+        return Const(list(Role).index(core), CType.I32)
+    return _EVENT_IDS.get(name)
+
+
+def _fact_constant(lo: Lowering, parts: list[Node], scope: list[str], name: str) -> Value | None:
+    fact = lo.facts.constants.get(name)
+    if fact is None:
+        return None
+    lo.usage.facts["constant", name] = f"{name} = {fact.value} ({fact.type})"
+    return lo.converted(Const(fact.value), lo.named_type(fact.type), parts[-1])
+
+
+# --- places -----------------------------------------------------------------------------------
+
+
+def variable_place(lo: Lowering, node: Node) -> Place | None:
+    """The place of the local variable or member that an unqualified name means."""
+    if node.type not in ("identifier", "field_identifier", "type_identifier"):
+        return None
+    name = text_of(node)
+    for scope in reversed(lo.frame.scopes):
+        if name in scope:
+            return scope[name]
+    this = lo.frame.this
+    return member_place(lo, this, name) if this is not None else None
+
+
+def member_place(lo: Lowering, outer: Place, name: str) -> Place | None:
+    """The place of data member ``name``, or None if a known class has no such member."""
+    if isinstance(outer.type, ClassType):
+        found = lo.types.find_field(outer.type, name)
+        if found is None:
+            return None
+        declarator = found[1].declarator
+        if declarator is not None and declarator.type == "reference_declarator":
+            raise lo.unsupported(f"{name}, a member that is a reference", found[1].node)
+        return outer.member(name, lo.types.field_type(*found))
+    if isinstance(outer.type, IntType | PointerType | ArrayType):
+        return None
+    return outer.member(name, None)
+
+
+def place_of(lo: Lowering, node: Node) -> Place | None:
+    """The place that ``node`` denotes, or None if it is a mere value."""
+    match node.type:
+        case "identifier" | "field_identifier":
+            return variable_place(lo, node)
+        case "parenthesized_expression":
+            return place_of(lo, named(node)[0])
+        case "field_expression":
+            return _field_place(lo, node)
+        case "subscript_expression":
+            return _element_place(lo, node)
+        case "this":
+            return None
+        case "pointer_expression" if text_of(field(node, "operator")) == "*":
+            return target_place(lo, lo.evaluate(field(node, "argument")), node)
+    return None
+
+
+def object_place(lo: Lowering, node: Node) -> Place:
+    """The place of the object that ``node`` denotes; a value is put into a temporary."""
+    place = place_of(lo, node)
+    if place is not None:
+        return place
+    return temporary(lo, lo.evaluate(node), node)
+
+
+def temporary(lo: Lowering, value: Value, node: Node) -> Place:
+    """A new place that holds ``value``."""
+    place_type = value.type if isinstance(value, Record | Opaque) else None
+    place = lo.new_place("temporary", place_type)
+    lo.assign(place, value, node)
+    return place
+
+
+def target_place(lo: Lowering, value: Value, node: Node) -> Place | None:
+    """What a pointer to an object points to; None for a pointer into a region."""
+    match value:
+        case PlacePointer(place=place):
+            return place
+        case Null():
+            raise SourceError("a null pointer is dereferenced", lo.span(node))
+        case Opaque(path=path, type=PointerType(target=target)):
+            return temporary(lo, Opaque(path, target), node)
+        case Opaque():
+            return temporary(lo, value, node)
+    return None
+
+
+def _field_place(lo: Lowering, node: Node) -> Place:
+    argument, member = field(node, "argument"), field(node, "field")
+    if text_of(field(node, "operator")) == "->":
+        outer = target_place(lo, lo.evaluate(argument), node)
+        if outer is None:
+            raise lo.unsupported(f"member access in memory: `{text_of(node)}`", node)
+    else:
+        outer = object_place(lo, argument)
+    place = member_place(lo, outer, text_of(member))
+    if place is None:
+        raise lo.unsupported(f"{outer.type} has no member {text_of(member)}", node)
+    return place
+
+
+def _element_place(lo: Lowering, node: Node) -> Place | None:
+    argument = field(node, "argument")
+    place = place_of(lo, argument)
+    if place is None or isinstance(place.type, PointerType):
+        return None
+    element = place.type.element if isinstance(place.type, ArrayType) else None
+    index = subscript(lo, node)
+    if not isinstance(index, Const):
+        raise lo.unsupported(f"an element whose index only a run decides: `{text_of(node)}`", node)
+    if isinstance(place.type, ArrayType) and not 0 <= index.value < place.type.length:
+        raise SourceError(f"index {index.value} of {place.type}", lo.span(node))
+    return place.member(f"[{index.value}]", element)
+
+
+def subscript(lo: Lowering, node: Node) -> Expr:
+    indices = named(field(node, "indices"))
+    if len(indices) != 1:
+        raise lo.unsupported(f"`{text_of(node)}`", node)
+    return lo.integer(lo.evaluate(indices[0]), indices[0])

@@ -1,0 +1,147 @@
+"""The Python face: complete, documented, typed; and what it refuses."""
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mc2proof
+from mc2proof.protocol.errors import ParameterError, SourceError
+
+EXPORTED = [name for name in mc2proof.__all__ if name != "__version__"]
+HEAVY = {"z3", "numpy", "hypothesis", "rich", "click", "tree_sitter"}
+
+
+def exported_callables() -> Iterator[tuple[str, Any]]:
+    """Every exported function and class, and the public methods that the class itself defines."""
+    for name in EXPORTED:
+        value = getattr(mc2proof, name)
+        if inspect.isfunction(value):
+            yield name, value
+        if inspect.isclass(value):
+            yield name, value
+            for member, method in vars(value).items():
+                if not member.startswith("_") and (
+                    inspect.isfunction(method) or isinstance(method, property)
+                ):
+                    yield f"{name}.{member}", method.fget if isinstance(method, property) else method
+
+
+CALLABLES = dict(exported_callables())
+
+
+def test_what_checkers_see_is_what_is_exported() -> None:
+    tree = ast.parse(Path(mc2proof.__file__).read_text(encoding="utf-8"))
+    [block] = [n for n in tree.body if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n.test)]
+    seen = {
+        alias.asname: (statement.module, alias.name)
+        for statement in block.body
+        if isinstance(statement, ast.ImportFrom)
+        for alias in statement.names
+    }
+    assert sorted(seen) == sorted(EXPORTED)
+    for name, (module, original) in seen.items():
+        assert name == original
+        assert mc2proof._HOME[name] == module
+    assert set(mc2proof.__all__) <= set(dir(mc2proof))
+
+
+def test_what_exported_functions_raise_and_return_is_exported() -> None:
+    """A name of ours in an exported signature is itself exported."""
+    ours = {"Limits", "Expr", "Operand"} | set(EXPORTED)
+    for name in ("load", "prove"):
+        names = set(re.findall(r"\b[A-Z]\w+", str(inspect.signature(getattr(mc2proof, name)))))
+        assert names - ours <= {"Source", "Sequence", "Mapping", "Callable", "None", "False"}, name
+
+
+@pytest.mark.parametrize("name", CALLABLES)
+def test_documented(name: str) -> None:
+    text = inspect.getdoc(CALLABLES[name]) or ""
+    assert text.strip(), f"{name} has no docstring"
+    assert not text.startswith(f"{name.split('.')[-1]}("), f"{name} has a generated docstring only"
+
+
+@pytest.mark.parametrize("name", [n for n, value in CALLABLES.items() if inspect.isfunction(value)])
+def test_typed(name: str) -> None:
+    signature = inspect.signature(CALLABLES[name])
+    for parameter in signature.parameters.values():
+        if parameter.name != "self":
+            assert parameter.annotation is not inspect.Parameter.empty, f"{name}({parameter.name})"
+            assert not re.search(r"\bAny\b", str(parameter.annotation)), f"{name}({parameter.name})"
+    assert signature.return_annotation is not inspect.Signature.empty, name
+    assert not re.search(r"\bAny\b", str(signature.return_annotation)), name
+
+
+def test_unknown_name() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'proof'"):
+        _ = mc2proof.proof
+
+
+@pytest.mark.parametrize("module", ["mc2proof", "mc2proof.protocol", "mc2proof.command", "mc2proof.face"])
+def test_importing_loads_nothing_heavy(module: str, tmp_path: Path) -> None:
+    script = f"import sys, {module}; print(*sys.modules)"
+    finished = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert not HEAVY & set(finished.stdout.split())
+
+
+def test_load_and_prove() -> None:
+    [protocol] = mc2proof.load()
+    report = mc2proof.prove(protocol, ranks=2, tile_cnt=3, settings={"m": 16}, barrier_all="vec")
+    assert report.exit_code() == 0
+    assert report.verdict("deadlock-freedom") is mc2proof.Verdict.PROVED
+    assert report.parameters["m"] == 16
+    assert not any(assumption.warning for assumption in report.assumptions)
+    assert mc2proof.prove(tile_cnt=3, properties=["layout"]).results[0].property == "layout"
+
+
+def test_prove_takes_sources(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("import mc2proof\nring = mc2proof.ring_all_to_all()\n")
+    told: list[str] = []
+    report = mc2proof.prove(f"{file}:ring", ranks=2, buffer_size=3, tile_cnt=2, progress=told.append)
+    assert report.verdict("no-overwrite-before-read") is mc2proof.Verdict.VIOLATED
+    assert any("z3" in doing for doing in told)
+    [finding] = next(r for r in report.results if r.property == "no-overwrite-before-read").findings
+    assert finding.counterexample is not None
+    assert finding.counterexample.trace is not None
+    assert mc2proof.replay(finding.counterexample.trace, mc2proof.load(f"{file}:ring")).reproduced
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"ranks": "4"}, "ranks = '4': must be an integer"),
+        ({"ranks": True}, "ranks = True: must be an integer"),
+        ({"settings": {"m": 1.5}}, "m = 1.5: must be an integer"),
+        ({"settings": {"m": "15"}}, "m = '15': must be an integer"),
+        ({"ranks": 2, "settings": {"ranks": 3}}, "ranks: given twice, as 2 (ranks=) and 3 (settings)"),
+        ({"engine": "z-3"}, "no engine 'z-3'; did you mean z3?"),
+        ({"profile": "ascend"}, "no profile 'ascend'; did you mean ascend950?"),
+        ({"barrier_all": "v"}, "barrier_all: no reading 'v'"),
+        ({"properties": ["layuot"]}, "did you mean layout?"),
+        ({"max_events": 0}, "max_events = 0: must be at least 1"),
+        ({"rlimit": 1 << 32}, "rlimit = 4294967296: must be from 0"),
+        ({"tile_cnt": 1, "settings": {"tiles": 3}}, "tiles = 3: no such parameter"),
+    ],
+)
+def test_bad_arguments_are_named_with_their_value(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=re.escape(message)):
+        mc2proof.prove(**arguments)
+
+
+def test_protocols_and_sources_do_not_mix() -> None:
+    with pytest.raises(ParameterError, match="not both"):
+        mc2proof.prove([mc2proof.ring_all_to_all(), "kernel.h"])
+
+
+def test_name_that_is_no_text() -> None:
+    with pytest.raises(SourceError, match="not valid UTF-8"):
+        mc2proof.load("kernel\udcff.h")
