@@ -24,7 +24,8 @@ from .smt_times import Times
 class Answers:
     """What one engine said. ``declined``: why it did not, else None.
 
-    ``violated`` are indices into the analysis's obligations, of the properties that were asked.
+    ``violated`` are indices into the analysis's obligations, of the properties that were asked; with
+    ``one_each`` perhaps only the first of each property and code.
     """
 
     engine: str
@@ -32,6 +33,7 @@ class Answers:
     stuck: Stuck | None = None
     completes: bool = True
     violated: list[int] = field(default_factory=list)
+    one_each: bool = False
 
 
 class EngineDisagreement(Exception):
@@ -55,18 +57,20 @@ def make_engine(name: str, analysis: Analysis, limits: Limits) -> Engine:
     raise ValueError(f"no engine {name}")
 
 
-def ask(name: str, analysis: Analysis, chosen: Sequence[str], limits: Limits) -> Answers:
+def ask(
+    name: str, analysis: Analysis, chosen: Sequence[str], limits: Limits, *, one_each: bool = False
+) -> Answers:
     """Everything that the chosen properties need to know from engine ``name``."""
     asked = [i for i, o in enumerate(analysis.obligations) if o.property in chosen]
     dynamic = any(PROPERTIES[p].method is not Method.STATIC or PROPERTIES[p].at_end for p in chosen)
-    answers = Answers(name)
+    answers = Answers(name, one_each=one_each)
     if not dynamic:
         return answers
     try:
         engine = make_engine(name, analysis, limits)
         answers.stuck = engine.stuck()
         answers.completes = engine.completes()
-        found = engine.violated([analysis.obligations[i] for i in asked])
+        found = engine.violated([analysis.obligations[i] for i in asked], one_each=one_each)
     except Declined as reason:
         answers.declined = reason.reason
         return answers
@@ -80,9 +84,25 @@ def compare(analysis: Analysis, answers: Sequence[Answers]) -> None:
     for a, b in itertools.pairwise(given):
         if (a.stuck is None) != (b.stuck is None) or a.completes != b.completes:
             raise _disagreement(analysis, a, b, "deadlock-freedom")
-        if a.violated != b.violated:
-            first = min(set(a.violated) ^ set(b.violated))
-            raise _disagreement(analysis, a, b, analysis.obligations[first].property)
+        different = _differences(analysis, a, b)
+        if different:
+            raise _disagreement(analysis, a, b, analysis.obligations[min(different)].property)
+
+
+def _differences(analysis: Analysis, a: Answers, b: Answers) -> set[int]:
+    """Obligations on which the engines differ, as far as both say something about them."""
+    if not a.one_each and not b.one_each:
+        return set(a.violated) ^ set(b.violated)
+    kinds = [
+        {(o.property, o.code): i for i in answers.violated for o in (analysis.obligations[i],)}
+        for answers in (a, b)
+    ]
+    different = {kinds[0].get(k, kinds[1].get(k, 0)) for k in kinds[0].keys() ^ kinds[1].keys()}
+    if not a.one_each:
+        different |= set(b.violated) - set(a.violated)
+    if not b.one_each:
+        different |= set(a.violated) - set(b.violated)
+    return different
 
 
 def _disagreement(analysis: Analysis, a: Answers, b: Answers, where: str) -> EngineDisagreement:

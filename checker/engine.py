@@ -38,5 +38,8 @@ class Engine(Protocol):
     def completes(self) -> bool:
         """Whether some timing runs to its end."""
 
-    def violated(self, obligations: Sequence[Obligation]) -> list[int]:
-        """Indices of the obligations that some timing violates, ascending."""
+    def violated(self, obligations: Sequence[Obligation], *, one_each: bool = False) -> list[int]:
+        """Indices of the obligations that some timing violates, ascending.
+
+        With ``one_each`` an engine may stop at the first of each property and code.
+        """

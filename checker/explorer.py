@@ -152,7 +152,7 @@ class Explorer:
         """Whether some timing runs to its end."""
         return self._completes
 
-    def violated(self, obligations: Sequence[Obligation]) -> list[int]:
+    def violated(self, obligations: Sequence[Obligation], *, one_each: bool = False) -> list[int]:
         """Indices of all violated obligations; they must be among those given at construction."""
         return [n for n, obligation in enumerate(obligations) if self._is_violated(obligation)]
 

@@ -138,8 +138,8 @@ class HappensBefore:
         """Whether some timing runs to its end: with one order, all do or none does."""
         return self.stuck() is None
 
-    def violated(self, obligations: Sequence[Obligation]) -> list[int]:
-        """Indices of all violated obligations, ascending."""
+    def violated(self, obligations: Sequence[Obligation], *, one_each: bool = False) -> list[int]:
+        """Indices of all violated obligations, ascending; all of them cost no more than one."""
         firsts: list[int] = []
         thens: list[int] = []
         wanted: list[bool] = []

@@ -155,7 +155,9 @@ def _ask_engines(
     for name in names:
         progress(f"asking {name}")
         started = time.perf_counter()
-        answers.append(ask(name, analysis, chosen, limits))
+        # with the whole answer of one engine at hand, one violation of each kind confirms it
+        whole = any(a.declined is None for a in answers)
+        answers.append(ask(name, analysis, chosen, limits, one_each=whole and not cross_check))
         run.timed(name, started)
     return answers
 

@@ -47,6 +47,10 @@ def decide(solver: Any, *assumptions: Any) -> bool:
     return bool(result == z3.sat)
 
 
+FIRST_BATCH = 64
+"""Obligations asked about at first where one violated one is enough; then ever more at once."""
+
+
 class Cuts:
     """The engine over a determinate ``sync``. Raises Declined where the order is not fixed."""
 
@@ -65,6 +69,8 @@ class Cuts:
         self.closed_sets = self._closed_sets()
         self._stuck = self._find_stuck()
         self.solver = new_solver("QF_FD", rlimit)
+        # prefer what has not happened: one model then shows most of what can be missing
+        self.solver.set("phase", "always_false")
         self.solver.from_string(self.closed_sets)
         for node in sorted(self.excluded):
             self.solver.add(z3.Not(self.happened[node]))
@@ -145,14 +151,30 @@ class Cuts:
 
     # --- obligations --------------------------------------------------------------------------
 
-    def violated(self, obligations: Sequence[Obligation]) -> list[int]:
-        """Indices of all violated obligations, ascending: each clause is a question to Z3."""
-        open_cases = [
-            (number, index)
-            for number, obligation in enumerate(obligations)
-            if obligation.clauses
-            for index in range(obligation.width)
-        ]
+    def violated(self, obligations: Sequence[Obligation], *, one_each: bool = False) -> list[int]:
+        """Indices of the violated obligations, ascending; with ``one_each`` the first of each kind.
+
+        Reading models is slow, and where something is violated there are often thousands.
+        """
+        if not one_each:
+            return self._violated_among(obligations, range(len(obligations)))
+        kinds: dict[tuple[str, str], list[int]] = {}
+        for number, obligation in enumerate(obligations):
+            kinds.setdefault((obligation.property, obligation.code), []).append(number)
+        found: list[int] = []
+        for numbers in kinds.values():
+            start, size = 0, FIRST_BATCH
+            while start < len(numbers):
+                violated = self._violated_among(obligations, numbers[start : start + size])
+                if violated:
+                    found.append(violated[0])
+                    break
+                start, size = start + size, 4 * size
+        return sorted(found)
+
+    def _violated_among(self, obligations: Sequence[Obligation], numbers: Iterable[int]) -> list[int]:
+        """Those of obligation ``numbers`` that are violated: each clause is a question to Z3."""
+        open_cases = [(number, index) for number in numbers for index in range(obligations[number].width)]
         depth = 0
         found: set[int] = set()
         while open_cases:

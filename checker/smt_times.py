@@ -15,7 +15,7 @@ from typing import Any
 import z3
 
 from ..protocol.instance import Kind
-from ..protocol.sync import Counter, Sync, Use
+from ..protocol.sync import Counter, Sync, Use, program_graph
 from .engine import Stuck
 from .obligations import NEVER, Obligation, determinate
 from .smt import decide, new_solver
@@ -32,7 +32,7 @@ class Times:
         count = sync.size + len(sync.meetings)
         self.happened = [z3.Bool(f"h{p}") for p in range(count)]
         self.time = [z3.Int(f"t{p}") for p in range(count)]
-        self.before = self._program_order()
+        self.before = program_graph(sync)
         self.constraints: list[Any] = []
         self._order_constraints()
         self._counter_constraints()
@@ -40,26 +40,6 @@ class Times:
         self.answers: dict[tuple[int, int], bool] = {}
 
     # --- reachable states ---------------------------------------------------------------------
-
-    def _program_order(self) -> list[list[int]]:
-        """Predecessors that hold in every timing: inside cores, at meetings, own requests of quiets."""
-        sync = self.sync
-        before = [
-            [base + p for p in points]
-            for base, order in zip(sync.base, sync.orders, strict=True)
-            for points in order.predecessors
-        ]
-        for queue, quiets in sync.quiets.items():
-            for put in sync.puts.get(queue, ()):
-                for quiet in quiets:
-                    if quiet.core == put.core and quiet.event > put.event:
-                        before[quiet.point].append(sync.end(put.core, put.event))
-        for number, meeting in enumerate(sync.meetings):
-            joint = sync.size + number
-            before.append([p for call in meeting.points for p in before[call]])
-            for call in meeting.points:
-                before[call] = [joint]
-        return before
 
     def _earlier(self, first: int, then: int) -> Any:
         return z3.And(self.happened[first], self.time[first] < self.time[then])
@@ -157,9 +137,16 @@ class Times:
 
     # --- obligations --------------------------------------------------------------------------
 
-    def violated(self, obligations: Sequence[Obligation]) -> list[int]:
-        """Indices of all violated obligations, ascending."""
-        return [n for n, obligation in enumerate(obligations) if self._is_violated(obligation)]
+    def violated(self, obligations: Sequence[Obligation], *, one_each: bool = False) -> list[int]:
+        """Indices of the violated obligations, ascending; with ``one_each`` the first of each kind."""
+        found: list[int] = []
+        kinds: set[tuple[str, str]] = set()
+        for number, obligation in enumerate(obligations):
+            kind = (obligation.property, obligation.code)
+            if not (one_each and kind in kinds) and self._is_violated(obligation):
+                found.append(number)
+                kinds.add(kind)
+        return found
 
     def _is_violated(self, obligation: Obligation) -> bool:
         if not obligation.clauses:

@@ -1,7 +1,7 @@
 """`mc2proof`, the command: runs one of `commands` and turns whatever happens into an exit code.
 
-Every error is one line on standard error. Nothing is imported before `main` but the standard
-library, so that an interrupt at any time is caught too.
+Every error is one line on standard error. Nothing heavy is imported before `main`, so that an
+interrupt at any time is caught too.
 """
 
 from __future__ import annotations
@@ -11,13 +11,16 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-BAD_INPUT, INTERNAL, INTERRUPTED = 2, 4, 130
+from mc2proof.interrupt import INTERRUPTED, end_on_interrupt
+
+BAD_INPUT, INTERNAL = 2, 4
 TRACEBACK = "MC2PROOF_TRACEBACK"
 """The environment variable that asks for the traceback of an internal error."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line ``arguments`` (default: the process's own) and exit."""
+    end_on_interrupt()
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 

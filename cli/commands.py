@@ -63,7 +63,7 @@ def prove(
     those of its facts.
     """
     from mc2proof import face
-    from mc2proof.output import opened, progress, to_stdout
+    from mc2proof.output import progress, to_stdout, writer
     from mc2proof.render import render, summary
     from mc2proof.text import line
     from mc2proof.values import Given, merge, parse_setting
@@ -75,12 +75,11 @@ def prove(
     given += [("--set", *parse_setting(text)) for text in settings]
     values = merge(given)
     reading = {name: rest.pop(name) for name in _READING}
-    with opened(output) as write:
-        with progress() as tell:
-            protocols = face.load(*sources, **reading)
-            report = face.prove(protocols, settings=values, progress=tell, **rest)
-        as_json = form == "json"
-        write([line(report.to_json())] if as_json else render(report, sources=_again(sources, reading)))
+    write = writer(output)
+    with progress() as tell:
+        protocols = face.load(*sources, **reading)
+        report = face.prove(protocols, settings=values, progress=tell, **rest)
+    write([line(report.to_json())] if form == "json" else render(report, sources=_again(sources, reading)))
     if output is not None:
         to_stdout([(*summary(report), *line(f"; written to {output}"))])
     return report.exit_code()

@@ -33,71 +33,53 @@ def use_styles(stream: object) -> bool:
     )
 
 
-@contextlib.contextmanager
-def opened(path: str | None) -> Iterator[Writer]:
+def writer(path: str | None) -> Writer:
     """A function that writes lines to ``path``, or to standard output if that is None.
 
-    A file is prepared at once, so that a folder that cannot be written is found before the work
-    starts, and put in its place when the block ends well. Raises OutputError.
+    Whether ``path`` can be written is found out now, before any long work. Raises OutputError.
     """
     if path is None:
-        yield to_stdout
-        return
-    file = _NewFile(path)
-    try:
-        yield file.write
-        file.finish()
-    except BaseException:
-        file.discard()
-        raise
+        return to_stdout
+    file = _File(path)
+    file.write_all(None)
+    return lambda lines: file.write_all(plain(lines).encode("utf-8", "backslashreplace"))
 
 
-class _NewFile:
-    """A file beside ``path`` that takes its place when it is finished.
+class _File:
+    """A file that appears whole or not at all: written beside its place, then put there.
 
     What exists at ``path`` and is no regular file (``/dev/null``, a pipe) is written to directly.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
-        with self._naming_the_path():
-            self.target: str = os.path.realpath(path)  # a link stays a link
-            mode = os.stat(self.target).st_mode if os.path.exists(self.target) else None
-            if mode is not None and not stat.S_ISREG(mode):
-                self.temporary: str | None = None
-                self.descriptor = os.open(self.target, os.O_WRONLY)
-                return
-            self.temporary = f"{self.target}.{os.getpid()}.tmp"
-            self.descriptor = os.open(self.temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
-            if mode is not None:
-                os.chmod(self.temporary, stat.S_IMODE(mode))
 
-    @contextlib.contextmanager
-    def _naming_the_path(self) -> Iterator[None]:
+    def write_all(self, data: bytes | None) -> None:
+        """Make ``data`` the content; None only tries whether that will be possible."""
         try:
-            yield
+            target = os.path.realpath(self.path)  # a link stays a link
+            mode = os.stat(target).st_mode if os.path.exists(target) else None
+            if mode is None or stat.S_ISREG(mode):
+                self._replace(target, mode, data)
+            elif data is not None or not stat.S_ISFIFO(mode):  # a pipe would wait for its reader
+                with open(target, "wb", buffering=0) as device:
+                    device.write(data or b"")
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise OutputError(f"{shown_path(self.path)}: cannot be written: {reason}") from error
 
-    def write(self, lines: list[Line]) -> None:
-        data = plain(lines).encode("utf-8", "backslashreplace")
-        with self._naming_the_path():
-            while data:
-                data = data[os.write(self.descriptor, data) :]
-
-    def finish(self) -> None:
-        with self._naming_the_path():
-            os.close(self.descriptor)
-            if self.temporary is not None:
-                os.replace(self.temporary, self.target)
-
-    def discard(self) -> None:
-        with contextlib.suppress(OSError):
-            os.close(self.descriptor)
-        if self.temporary is not None:
+    def _replace(self, target: str, mode: int | None, data: bytes | None) -> None:
+        temporary = f"{target}.{os.getpid()}.tmp"
+        try:
+            with open(temporary, "wb") as file:
+                file.write(data or b"")
+            if mode is not None:
+                os.chmod(temporary, stat.S_IMODE(mode))
+            if data is not None:
+                os.replace(temporary, target)
+        finally:
             with contextlib.suppress(OSError):
-                os.unlink(self.temporary)
+                os.unlink(temporary)
 
 
 def to_stdout(lines: list[Line]) -> None:

@@ -28,9 +28,13 @@ _ALWAYS_SHOWN = ("ranks", "blocks", "buffer_size", "tile_cnt")
 
 def render(report: Report, *, sources: Sequence[str] = ()) -> list[Line]:
     """``report`` as lines. ``sources``: the arguments that name them again, for the replay command."""
-    lines: list[Line] = []
-    for subjects, results in _groups(report.results).items():
-        lines += [*_head(report, subjects), BLANK, *indented(_verdicts(results)), BLANK]
+    groups = _groups(report.results)
+    lines = [] if len(groups) == 1 else [*_setting(report), BLANK]
+    for subjects, results in groups.items():
+        lines.append(_subjects(subjects))
+        if len(groups) == 1:
+            lines += indented(_setting(report))
+        lines += [BLANK, *indented(_verdicts(results)), BLANK]
         for result in results:
             if result.verdict is Verdict.VIOLATED:
                 lines += [*_explanation(result, report, sources), BLANK]
@@ -94,13 +98,13 @@ def _groups(results: Iterable[Result]) -> dict[tuple[str, ...], list[Result]]:
     return groups
 
 
-def _head(report: Report, subjects: Sequence[str]) -> list[Line]:
-    equal = f" ({len(subjects)} equal programs)" if len(subjects) > 1 else ""
-    rows = [
-        ["parameters", parameters_text(report.parameters)],
-        ["profile", report.profile],
-    ]
-    return [line(Piece(", ".join(subjects), "bold"), equal), *indented(table(rows))]
+def _subjects(subjects: Sequence[str]) -> Line:
+    names = Piece(", ".join(dict.fromkeys(subjects)), "bold")
+    return line(names, f" ({len(subjects)} equal programs)") if len(subjects) > 1 else line(names)
+
+
+def _setting(report: Report) -> list[Line]:
+    return table([["parameters", parameters_text(report.parameters)], ["profile", report.profile]])
 
 
 def _verdicts(results: Sequence[Result]) -> list[Line]:

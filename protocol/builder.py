@@ -34,11 +34,13 @@ from .program import (
     Read,
     Region,
     RegionKind,
+    ResultOrigin,
     Role,
     SetEvent,
     SetFlag,
     Span,
     Statement,
+    SumOrigin,
     WaitEvent,
     WaitFlag,
     While,
@@ -71,7 +73,7 @@ def window(
     address: Address,
     size: Operand,
     *,
-    origin: Origin | None = None,
+    origin: Origin | ResultOrigin | SumOrigin | None = None,
     guard: Operand = Const(1, CType.BOOL),
 ) -> Window:
     """A window of ``size`` bytes, present where ``guard`` holds."""

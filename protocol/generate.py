@@ -33,11 +33,13 @@ from .program import (
     Quiet,
     Read,
     RegionKind,
+    ResultOrigin,
     Role,
     SetEvent,
     SetFlag,
     Span,
     Statement,
+    SumOrigin,
     WaitEvent,
     WaitFlag,
     While,
@@ -351,6 +353,8 @@ class _Writer:
             depth += 1
         self.line(depth, f"_d = {self.value(window.address.offset, span)}", span)
         origin = "None"
+        if isinstance(window.origin, ResultOrigin | SumOrigin):
+            raise UnsupportedError(f"a window of origin {type(window.origin).__name__}", span)
         if window.origin is not None:
             rank = self.value(window.origin.rank, span)
             offset = self.value(window.origin.address.offset, span)

@@ -96,12 +96,26 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
+class ResultOrigin:
+    """The bytes must be what compute ``contract`` wrote. Not decided yet: UNSUPPORTED by name."""
+
+    contract: str
+
+
+@dataclass(frozen=True, slots=True)
+class SumOrigin:
+    """The bytes must be the sum of several origins. Not decided yet: UNSUPPORTED by name."""
+
+    parts: tuple[Origin | ResultOrigin, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Window:
     """``bytes`` bytes at ``address`` while ``guard`` holds; for reads, the origin they must have."""
 
     address: Address
     bytes: Expr
-    origin: Origin | None = None
+    origin: Origin | ResultOrigin | SumOrigin | None = None
     guard: Expr = Const(1, CType.BOOL)
 
 

@@ -121,29 +121,35 @@ class Graph:
     blocked: frozenset[int]
 
 
-def order_graph(sync: Sync) -> Graph:
-    """Program order, matched sets and waits, meetings, and quiets after landings."""
+def program_graph(sync: Sync) -> list[list[int]]:
+    """Predecessors that hold whatever sets release whatever waits.
+
+    Program order, meetings, and quiets after the landings of their own core's earlier requests.
+    """
     before: list[list[int]] = []
     for base, order in zip(sync.base, sync.orders, strict=True):
         before += [[base + point for point in points] for points in order.predecessors]
-    blocked = set()
-    for wait, setter in sync.released_by.items():
-        if setter is None:
-            blocked.add(wait)
-        else:
-            before[wait].append(setter)
     for queue, quiets in sync.quiets.items():
         for put in sync.puts.get(queue, ()):
             covering = next((q for q in quiets if q.core == put.core and q.event > put.event), None)
             if covering is not None:  # later quiets of the core follow this one
                 before[covering.point].append(sync.end(put.core, put.event))
     for number, meeting in enumerate(sync.meetings):
-        joint = sync.size + number
         before.append(list(dict.fromkeys(p for call in meeting.points for p in before[call])))
-        if not meeting.complete:
-            blocked.add(joint)
         for call in meeting.points:
-            before[call] = [joint]
+            before[call] = [sync.size + number]
+    return before
+
+
+def order_graph(sync: Sync) -> Graph:
+    """The order of a determinate instance: the program's graph with matched sets and waits."""
+    before = program_graph(sync)
+    blocked = {sync.size + n for n, meeting in enumerate(sync.meetings) if not meeting.complete}
+    for wait, setter in sync.released_by.items():
+        if setter is None:
+            blocked.add(wait)
+        else:
+            before[wait].append(setter)
     return Graph(before, frozenset(blocked))
 
 

@@ -10,32 +10,18 @@ from collections.abc import Callable
 
 from tree_sitter import Node
 
-from ..cinteger import CType, fits
+from ..cinteger import CType
 from ..errors import SourceError
-from ..evaluate import evaluate as compute_value
-from ..expr import COMPARISONS, Binary, Call, Cast, Const, Element, Expr, Select, Unary, Var, VarKind, binary, select, unary
-from ..program import Load, Reset, Role
+from ..expr import Const, Expr, VarKind, binary, select, unary
+from ..program import Load, Reset
 from . import calls
-from .index import ConstantDecl, flatten, part_name
-from .lowering import Frame, Lowering
+from .index import flatten
+from .lowering import Lowering
+from .operators import combined, folded, offset, pure
 from .parse import named, text_of
-from .types import ArrayType, ClassType, Context, IntType, OpaqueType, PointerType, Type
-from .values import (
-    NOTHING,
-    InitList,
-    Null,
-    Opaque,
-    Place,
-    PlacePointer,
-    Pointer,
-    Poison,
-    Record,
-    Value,
-    convert,
-    moved,
-)
-
-BYTE = IntType(CType.U8)
+from .places import field, integer_literal, name_value, place_of, subscript
+from .types import IntType, PointerType, Type
+from .values import InitList, Null, PlacePointer, Pointer, Value
 
 
 def evaluate(lo: Lowering, node: Node) -> Value:
@@ -47,7 +33,8 @@ def evaluate(lo: Lowering, node: Node) -> Value:
     return handler(lo, node)
 
 
-# --- literals and names -----------------------------------------------------------------------
+# --- literals ---------------------------------------------------------------------------------
+
 
 def _number(lo: Lowering, node: Node) -> Value:
     literal = integer_literal(text_of(node))
@@ -219,7 +206,7 @@ def _braces(lo: Lowering, node: Node) -> Value:
 def _cast(lo: Lowering, node: Node) -> Value:
     descriptor, operand = field(node, "type"), field(node, "value")
     base = descriptor.child_by_field_name("type")
-    if base is not None and base.type == "type_identifier":
+    if base is not None and base.type not in ("primitive_type", "sized_type_specifier"):
         _expect_type(lo, base, descriptor, operand)
     return calls.cast_to(lo, lo.types.resolve(descriptor, lo.frame.context), lo.evaluate(operand), node)
 
@@ -227,7 +214,7 @@ def _cast(lo: Lowering, node: Node) -> Value:
 def _expect_type(lo: Lowering, base: Node, descriptor: Node, operand: Node) -> None:
     """Refuse ``(x) + y`` that the grammar took for a cast though ``x`` may be a value."""
     name = text_of(base)
-    known = lo.types.lookup([base], lo.frame.context) is not None
+    known = lo.types.lookup(flatten(base), lo.frame.context) is not None
     sized = name in lo.facts.sizes or descriptor.child_by_field_name("declarator") is not None
     is_value = any(name in scope for scope in lo.frame.scopes)
     if is_value or not (known or sized):

@@ -17,18 +17,14 @@ from ..errors import SourceError
 from ..program import RegionKind
 
 
-class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A TOML table; a key that it does not have is an error."""
-
-
-class ConstantFact(_Table):
+class ConstantFact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A constant that the sources use and do not define."""
 
     type: str
     value: int
 
 
-class FieldFact(_Table):
+class FieldFact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The type of a field of an opaque struct, its domain, and its value if one is taken for granted."""
 
     type: str = "uint32_t"
@@ -38,7 +34,7 @@ class FieldFact(_Table):
     meaning: str = ""
 
 
-class FunctionFact(_Table):
+class FunctionFact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A function that is plain arithmetic: C++ parameters, result type and value."""
 
     parameters: tuple[str, ...]
@@ -46,7 +42,7 @@ class FunctionFact(_Table):
     value: str
 
 
-class RegionFact(_Table):
+class RegionFact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a pointer parameter of a kernel points to; ``bytes`` is over parameters of the protocol."""
 
     name: str
@@ -56,7 +52,7 @@ class RegionFact(_Table):
     covered: bool = False
 
 
-class WindowFact(_Table):
+class WindowFact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Bytes that an opaque call reads or writes; a read's origin is an input of ``origin_rank``."""
 
     address: str
@@ -66,7 +62,7 @@ class WindowFact(_Table):
     origin_address: str | None = None
 
 
-class ContractFact(_Table):
+class ContractFact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An opaque call: for each ``segment`` below ``segments`` all ``reads``, then the ``writes``."""
 
     name: str
@@ -79,7 +75,7 @@ class ContractFact(_Table):
     writes: tuple[WindowFact, ...] = ()
 
 
-class Facts(_Table):
+class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A facts file. The keys of each table are names as the sources write them.
 
     ``fields`` are keyed by the end of the path (``tiling.m``), ``field_order`` by opaque type

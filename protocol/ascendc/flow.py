@@ -69,9 +69,7 @@ def _unassigned(lo: Lowering, location: Location) -> Poison:
     return Poison(f"{lo.hint(location)} may be read before it is assigned")
 
 
-def _selected(
-    lo: Lowering, location: Location, condition: Expr, a: Value | None, b: Value | None
-) -> Value:
+def _selected(lo: Lowering, location: Location, condition: Expr, a: Value | None, b: Value | None) -> Value:
     if isinstance(a, Expr) and isinstance(b, Expr):
         return select(condition, a, b)
     if isinstance(a, Pointer) and isinstance(b, Pointer) and a.region == b.region:
@@ -152,9 +150,7 @@ def loop_changes(lo: Lowering, iterate: Run, span: Span) -> Changed:
             for location in _older(head, lo.store, limit):
                 now = lo.store.get(location)
                 if now != head.get(location):
-                    found[location] = _widened(
-                        lo, location, found.get(location), now, head.get(location)
-                    )
+                    found[location] = _widened(lo, location, found.get(location), now, head.get(location))
         if found == changed:
             return changed
         changed = found

@@ -150,9 +150,7 @@ class Index:
     entries: list[FunctionDecl] = field(default_factory=list)
     lost: list[tuple[SourceFile, Node]] = field(default_factory=list)
 
-    def find(
-        self, table: dict[str, list[D]], name: str, scope: Sequence[str], here: Namespace
-    ) -> list[D]:
+    def find(self, table: dict[str, list[D]], name: str, scope: Sequence[str], here: Namespace) -> list[D]:
         """The declarations that ``scope::name`` means in namespace ``here``.
 
         All of one namespace: that of the innermost enclosing one, or the only one there is.
@@ -394,9 +392,7 @@ class _Builder:
             return None
         static = any(text_of(child) == "static" for child in named(node))
         own = templates[-1] if templates else ()
-        return FunctionDecl(
-            part_name(parts[-1]), namespace, self.source, node, own, self.broken, static
-        )
+        return FunctionDecl(part_name(parts[-1]), namespace, self.source, node, own, self.broken, static)
 
     def function(self, node: Node, namespace: Namespace, templates: tuple[Templates, ...]) -> None:
         function = self.function_decl(node, namespace, templates)
@@ -413,9 +409,7 @@ class _Builder:
         """Give functions written ``Class<T>::name`` to their class, the others to their namespace."""
         for function, scope, templates in self.outside:
             names = [part_name(part) for part in scope]
-            classes = self.index.find(
-                self.index.classes, names[-1], names[:-1], function.namespace
-            )
+            classes = self.index.find(self.index.classes, names[-1], names[:-1], function.namespace)
             if not classes:
                 function.namespace = (*function.namespace, *names)
                 self.index.functions.setdefault(function.name, []).append(function)
@@ -431,9 +425,7 @@ class _Builder:
     def declared_part(self, owner: ClassDecl, function: FunctionDecl) -> None:
         """The declaration inside the class: it alone has defaults and says ``static``."""
         count = len(function.parameters)
-        matching = [
-            d for d in owner.declared.get(function.name, ()) if len(_parameters(d)) == count
-        ]
+        matching = [d for d in owner.declared.get(function.name, ()) if len(_parameters(d)) == count]
         if len(matching) == 1:
             function.declared = matching[0]
             statement = matching[0].parent
@@ -454,9 +446,7 @@ class _Builder:
             if type_node is not None and type_node.child_by_field_name("body") is not None:
                 self.klass_of_typedef(name, type_node, namespace)
             else:
-                yield AliasDecl(
-                    name, namespace, self.source, node, own, self.broken, type_node, declarator
-                )
+                yield AliasDecl(name, namespace, self.source, node, own, self.broken, type_node, declarator)
 
     def klass_of_typedef(self, name: str, node: Node, namespace: Namespace) -> None:
         """``typedef struct { … } name;``."""
@@ -478,9 +468,7 @@ class _Builder:
             if declarator.type == "init_declarator" and value is not None:
                 name = text_of(declared_name(declarator))
                 self.index.constants.setdefault(name, []).append(
-                    ConstantDecl(
-                        name, namespace, self.source, node, (), self.broken, type_node, value
-                    )
+                    ConstantDecl(name, namespace, self.source, node, (), self.broken, type_node, value)
                 )
 
     # --- entries ----------------------------------------------------------------------------

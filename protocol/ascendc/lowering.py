@@ -21,6 +21,7 @@ from .facts import Facts
 from .index import FieldDecl, Index
 from .parse import Sources, text_of
 from .types import (
+    BUILTIN_TYPES,
     VOID,
     ArrayType,
     ClassType,
@@ -198,10 +199,11 @@ class Lowering:
         scalar = isinstance(place.type, IntType | PointerType)
         if not scalar:
             members = self.members(location)
-            if members or isinstance(value, Record):
+            is_object = isinstance(place.type, ClassType | OpaqueType | ArrayType)
+            if members or (is_object and isinstance(value, Poison)):
                 if value is not None:
                     members[()] = value
-                return Record(place.type, members)
+                return Record(place.type, members)  # copying is no reading
         if value is None:
             value = self.inherited(place)
         if value is None:
@@ -282,9 +284,7 @@ class Lowering:
         elif isinstance(place.type, ArrayType | ClassType):
             self.initialise(place, InitList((), self.span(node)), node)
 
-    def _initialise_class(
-        self, place: Place, owner: ClassType, values: InitList, node: Node
-    ) -> None:
+    def _initialise_class(self, place: Place, owner: ClassType, values: InitList, node: Node) -> None:
         if owner.decl.bases and values.items:
             raise self.unsupported(f"braces for {owner}, which has a base class", node)
         self._expect_count(values, len(owner.decl.fields), place, node)
@@ -322,8 +322,6 @@ class Lowering:
 
     def named_type(self, name: str) -> Type:
         """A builtin type by name, as facts give it."""
-        from .types import BUILTIN_TYPES
-
         return BUILTIN_TYPES.get(name, OpaqueType(name))
 
     def _expect_count(self, values: InitList, most: int, place: Place, node: Node) -> None:

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from ..errors import SourceError
 from ..expr import Expr, Var, VarKind, variables
-from ..program import Assign, Block, Compute, For, If, Span, Statement, expressions, statements
+from ..program import Assign, Block, Compute, For, If, Span, Statement, While, expressions, statements
 
 IDENTITIES = frozenset({"ranks", "blocks", "rank", "block", "sub"})
 """Names that every program has; nothing else may be called so."""
@@ -98,9 +98,9 @@ def _without(block: Block, needed: set[str]) -> Block:
                 one, two = _without(then, needed), _without(orelse, needed)
                 if one or two:
                     kept.append(replace(statement, then=one, orelse=two))
+            case While(body=body):
+                kept.append(replace(statement, body=_without(body, needed)))
             case _:
-                if hasattr(statement, "body"):
-                    statement = replace(statement, body=_without(statement.body, needed))
                 kept.append(statement)
     return tuple(kept)
 

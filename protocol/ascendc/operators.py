@@ -11,7 +11,7 @@ from tree_sitter import Node
 
 from ..cinteger import CType
 from ..evaluate import evaluate as compute_value
-from ..expr import COMPARISONS, Binary, Cast, Const, Expr, Unary, binary
+from ..expr import COMPARISONS, Binary, Cast, Const, Expr, Unary, binary, walk
 from .lowering import Lowering
 from .parse import text_of
 from .types import Type
@@ -22,9 +22,9 @@ def pure(lo: Lowering, run: Callable[[], Expr], node: Node) -> Expr:
     """The result of ``run``, which must not do anything: it may not be evaluated in a run."""
     before, count, root = dict(lo.store), len(lo.out), lo.next_root
     result = run()
-    changed = any(
-        lo.store.get(key) != value for key, value in before.items()
-    ) or any(key not in before and int(key[0]) < root for key in lo.store)
+    changed = any(lo.store.get(key) != value for key, value in before.items()) or any(
+        key not in before and int(key[0]) < root for key in lo.store
+    )
     if len(lo.out) != count or changed:
         raise lo.unsupported(f"side effects that depend on a condition: `{text_of(node)}`", node)
     return result
@@ -80,7 +80,11 @@ def stride(lo: Lowering, target: Type | None, node: Node) -> int:
 
 
 def folded(expr: Expr) -> Expr:
-    """A constant for an expression of constants, with its wrap-around."""
+    """A constant for an expression of constants, with its wrap-around, and for a product with 0."""
+    if isinstance(expr, Binary) and expr.op == "*":
+        for zero, other in ((expr.left, expr.right), (expr.right, expr.left)):
+            if isinstance(zero, Const) and zero.value == 0 and _cannot_fail(other):
+                return Const(0, expr.type)
     operands = (
         (expr.left, expr.right) if isinstance(expr, Binary)
         else (expr.operand,) if isinstance(expr, Unary | Cast)
@@ -92,3 +96,8 @@ def folded(expr: Expr) -> Expr:
         return Const(compute_value(expr, {}), expr.type)
     except (ZeroDivisionError, ValueError):
         return expr  # reported with its place where it is computed
+
+
+def _cannot_fail(expr: Expr) -> bool:
+    """Whether computing ``expr`` cannot divide by 0 or shift too far."""
+    return not any(isinstance(e, Binary) and e.op in ("/", "%", "<<", ">>") for e in walk(expr))

@@ -23,14 +23,20 @@ from .preprocess import Macros
 
 @dataclass(eq=False, slots=True)
 class SourceFile:
-    """A file that was read: its name as the user wrote it, its prepared text and its tree."""
+    """A file that was read: its name as the user wrote it, its prepared text and its tree.
+
+    An expression from facts has the ``place`` where the sources led to it.
+    """
 
     name: str
     prepared: Prepared
     root: Node
+    place: Span | None = None
 
     def span(self, node: Node, calls: tuple[Span, ...] = ()) -> Span:
         """The place of ``node``; columns count characters."""
+        if self.place is not None:
+            return self.place
         return self.span_at(node.start_byte, calls)
 
     def span_at(self, offset: int, calls: tuple[Span, ...] = ()) -> Span:
@@ -83,18 +89,16 @@ def descendants(node: Node) -> Iterator[Node]:
         yield from descendants(child)
 
 
-def parse_expression(text: str, name: str) -> tuple[SourceFile, Node]:
-    """A C++ expression that stands in a facts file called ``name``."""
-    source = f"auto value = ({text});".encode()
-    prepared = prepare(source, name, Macros())
+def parse_expression(text: str, name: str, place: Span | None) -> tuple[SourceFile, Node]:
+    """A C++ expression that stands in a facts file called ``name`` and is needed at ``place``."""
+    prepared = prepare(f"auto value = ({text});".encode(), name, Macros())
     root = _parser().parse(prepared.text).root_node
-    file = SourceFile(name, prepared, root)
     declaration = named(root)[0] if named(root) else root
     declarator = declaration.child_by_field_name("declarator")
     value = declarator.child_by_field_name("value") if declarator is not None else None
     if root.has_error or value is None:
         raise SourceError(f"{name}: cannot read the expression `{text}`")
-    return file, value
+    return SourceFile(name, prepared, root, place or Span(name, 1)), value
 
 
 def read_sources(

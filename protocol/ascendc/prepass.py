@@ -36,9 +36,7 @@ class Prepared:
     ratios: tuple[tuple[int, tuple[int, int]], ...]
 
 
-def prepare(
-    source: bytes, file: str, macros: Macros, includer: Includer | None = None
-) -> Prepared:
+def prepare(source: bytes, file: str, macros: Macros, includer: Includer | None = None) -> Prepared:
     """``source`` made readable for the grammar; ``macros`` takes what it and its includes define.
 
     Raises UnsupportedError for an undecided ``#if``, SourceError for a comment or string without end.
@@ -55,7 +53,7 @@ def prepare(
     _blank_launches(text)
     _parenthesise_roles(text)
     _rewrite_casts(text)
-    assert len(text) == len(source) and text.count(b"\n") == source.count(b"\n")
+    assert len(text) == len(source), "a rewrite changed the length"
     return Prepared(bytes(text), tuple(entries), tuple(sorted(ratios)))
 
 
@@ -115,9 +113,7 @@ def _blank_brackets(text: bytearray, ratios: list[tuple[int, tuple[int, int]]]) 
         blank(text, *match.span())
 
 
-def _blank_attributes(
-    text: bytearray, entries: list[int], ratios: list[tuple[int, tuple[int, int]]]
-) -> None:
+def _blank_attributes(text: bytearray, entries: list[int], ratios: list[tuple[int, tuple[int, int]]]) -> None:
     for match in _WORD.finditer(bytes(text)):
         word, start, end = match[0], match.start(), match.end()
         if word == b"__global__":
@@ -181,9 +177,7 @@ _CAST = re.compile(rb"\(\s*((?:[A-Za-z_]\w*\s*::\s*)*[A-Za-z_]\w*(?:\s*<[\w\s:,]
 _POSTFIX = re.compile(rb"\s*(\.|->|\[|\(|\+\+|--)")
 _BEFORE = re.compile(rb"([A-Za-z_]\w*|[^\s])\s*\Z")
 _OPERAND_FOLLOWS = frozenset({b"return", b"case", b"else", b"do", b"throw"})
-_BUILTIN_TYPES = frozenset(
-    b"void bool char short int long signed unsigned float double size_t".split()
-)
+_BUILTIN_TYPES = frozenset(b"void bool char short int long signed unsigned float double size_t".split())
 
 
 def _rewrite_casts(text: bytearray) -> None:
@@ -217,8 +211,8 @@ def _begins_operand(text: bytearray, position: int) -> bool:
         return word not in (b";", b"{", b"}", b"]", b">")
     closing = position - 1 - text[max(0, position - 200) : position][::-1].index(b")")
     opening = _opening(text, closing)
-    return opening is not None and _is_type_like(text[opening + 1 : closing]) and _begins_operand(
-        text, opening
+    return (
+        opening is not None and _is_type_like(bytes(text[opening + 1 : closing])) and _begins_operand(text, opening)
     )
 
 
@@ -234,10 +228,6 @@ def _opening(text: bytearray, closing: int) -> int | None:
     return None
 
 
-def _is_type_like(text: bytearray) -> bool:
-    """Whether the text in parentheses can only be a type: builtin, or with a ``*``."""
-    words = text.split()
-    return bool(words) and (
-        all(word in _BUILTIN_TYPES or word.endswith(b"_t") for word in words)
-        or re.fullmatch(rb"[\w\s:<>,]*\w[\w\s:<>,]*\*+\s*", bytes(text)) is not None
-    )
+def _is_type_like(text: bytes) -> bool:
+    """Whether a parenthesised text may be a cast's type; if it is none, lowering refuses the cast."""
+    return re.fullmatch(rb"[\w\s:<>,]*\w[\w\s:<>,]*[*\s]*", text) is not None

@@ -128,9 +128,8 @@ class Preprocessor:
             if match is not None:
                 self._directive(index, line, match)
                 self._blank(start, end)
-            elif not self._active():
-                if not (self.branches and self.branches[-1].undecided):
-                    self._blank(start, end)
+            elif not self._active() and not self.branches[-1].undecided:
+                self._blank(start, end)
         if self.branches:
             raise SourceError("#if without #endif", self._span(self.branches[-1].line))
 

@@ -222,7 +222,12 @@ class Types:
         return None
 
     def _alias(
-        self, alias: AliasDecl, owner: ClassType | None, part: Node | None, context: Context | None, depth: int
+        self,
+        alias: AliasDecl,
+        owner: ClassType | None,
+        part: Node | None,
+        context: Context | None,
+        depth: int,
     ) -> Type:
         alias.check()
         assert alias.type_node is not None
@@ -230,9 +235,7 @@ class Types:
         if alias.templates and part is not None and context is not None:
             bound = self.bind(alias.templates, part, context, inside)
             inside = Context(alias.source, alias.namespace, owner, {**inside.bindings, **dict(bound)})
-        return self.declared(
-            self.resolve(alias.type_node, inside, depth + 1), alias.declarator, inside
-        )
+        return self.declared(self.resolve(alias.type_node, inside, depth + 1), alias.declarator, inside)
 
     def _class(
         self, found: list[ClassDecl], part: Node, context: Context, outer: ClassType | None = None
@@ -272,11 +275,8 @@ class Types:
                     f"{part_name(part)} without template argument {parameter.name}",
                     self._span(part, context),
                 )
-            value: Binding
-            if parameter.type_node is None:
-                value = self.resolve(node, where)
-            else:
-                value = self.constant(node, where)
+            is_type = parameter.type_node is None
+            value = self.resolve(node, where) if is_type else self.constant(node, where)
             bound[parameter.name] = value
             result.append((parameter.name, value))
         return tuple(result)
@@ -289,9 +289,7 @@ class Types:
 
     def bases(self, owner: ClassType) -> list[Type]:
         """The base classes, known or opaque."""
-        context = Context(
-            owner.decl.source, owner.decl.namespace, None, dict(owner.bindings)
-        )
+        context = Context(owner.decl.source, owner.decl.namespace, None, dict(owner.bindings))
         return [self.resolve(base, context) for base in owner.decl.bases]
 
     def find_field(self, owner: ClassType, name: str) -> tuple[ClassType, FieldDecl] | None:

@@ -137,6 +137,37 @@ def test_bad_arguments_are_named_with_their_value(arguments: dict[str, Any], mes
         mc2proof.prove(**arguments)
 
 
+def test_load_hands_kernel_sources_to_the_front_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mc2proof.protocol import ascendc
+
+    header, facts = tmp_path / "kernel.h", tmp_path / "facts.toml"
+    header.write_text("")
+    facts.write_text("")
+    given: dict[str, Any] = {}
+
+    def load_sources(paths: list[Path], **options: Any) -> list[mc2proof.Protocol]:
+        given.update(options, paths=paths)
+        return [mc2proof.ring_all_to_all()]
+
+    monkeypatch.setattr(ascendc, "load_sources", load_sources, raising=False)
+    monkeypatch.setattr(ascendc, "load_facts", lambda path: ("facts of", path), raising=False)
+    loaded = mc2proof.load(
+        str(header),
+        entry="main",
+        facts=facts,
+        defines=["A", "B=2", "C=", "B=3"],
+        include_dirs=[str(tmp_path)],
+    )
+    assert [protocol.name for protocol in loaded] == ["ring-all-to-all"]
+    assert given == {
+        "paths": [header],
+        "entry": "main",
+        "facts": ("facts of", facts),
+        "defines": {"A": "1", "B": "3", "C": ""},
+        "include_dirs": [tmp_path],
+    }
+
+
 def test_protocols_and_sources_do_not_mix() -> None:
     with pytest.raises(ParameterError, match="not both"):
         mc2proof.prove([mc2proof.ring_all_to_all(), "kernel.h"])

@@ -180,7 +180,7 @@ def test_interrupt(engine: str, command: SimpleNamespace, tmp_path: Path) -> Non
     arguments = (*LONG, "--engine", engine, "--output", "report.txt")
     terminal = Terminal(command, arguments, tmp_path)
     terminal.read("asking" if engine == "z3" else "reading")
-    time.sleep(1 if engine == "z3" else 0)
+    time.sleep(3 if engine == "z3" else 0)  # long enough to be inside the solver
     terminal.process.send_signal(signal.SIGINT)
     assert terminal.finish() == 130
     assert "mc2proof: interrupted" in terminal.text

@@ -66,6 +66,8 @@ def check(number: int, tally: Tally) -> None:
     answers = [ask(name, analysis, list(PROPERTIES), LIMITS) for name in ENGINES]
     assert answers[1].declined is None, f"protocol {number}: Z3 says {answers[1].declined}"
     compare(analysis, answers)  # raises if they differ
+    quick = ask("z3", analysis, list(PROPERTIES), LIMITS, one_each=True)
+    compare(analysis, [answers[1], quick])
     tally.protocols += 1
     tally.answered.update(a.engine for a in answers if a.declined is None)
     count_verdicts(analysis, answers, mutant, tally)

@@ -1,0 +1,209 @@
+"""From an entry function to a `Protocol`: arguments, both roles, parameters, regions, assumptions.
+
+Used by the package's `load_sources`. Read `lowering` for how a role is executed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ..cinteger import CType
+from ..errors import SourceError
+from ..expr import Expr
+from ..program import (
+    Assumption,
+    Block,
+    Parameter,
+    Protocol,
+    Region,
+    RegionKind,
+    Role,
+)
+from .calls import parameter_type
+from .contracts import BLOCKS, RANKS
+from .expressions import evaluate
+from .facts import Facts, RegionFact
+from .index import FunctionDecl, Index
+from .lowering import Frame, Lowering, Shared
+from .naming import final_names, mentioned_parameters, parameter_names, pruned, renamed, snake_case
+from .parse import Sources, parse_expression
+from .statements import run_body
+from .types import VOID, ClassType, Context, IntType, OpaqueType, PointerType, Type
+from .values import ZERO, Opaque, PlacePointer, Pointer, Value
+
+FIRST = ("ranks", "blocks", "buffer_size", "tile_cnt")
+"""Parameters that come first; the others follow by name."""
+
+RATIOS = {(1, 1): 1, (1, 2): 2}
+"""Core ratios (cubes, vectors) with both roles; an entry for one role has only that one."""
+
+
+def protocol_of(entry: FunctionDecl, index: Index, sources: Sources, facts: Facts) -> Protocol:
+    """The protocol that ``entry`` runs."""
+    entry.check()
+    roles, ratio, assumptions = _roles(entry)
+    shared = Shared(index, sources, facts, ratio)
+    builder = _Builder(entry, shared)
+    programs = {role: builder.program(role) for role in roles}
+    return builder.protocol(programs, assumptions)
+
+
+def _roles(entry: FunctionDecl) -> tuple[tuple[Role, ...], int, list[Assumption]]:
+    """The roles that run ``entry``, its AIVs per AIC, and what was assumed about them."""
+    start = entry.declarator.start_byte
+    text = entry.source.prepared.text
+    given = [
+        ratio
+        for offset, ratio in entry.source.prepared.ratios
+        if offset < start and not any(mark in text[offset:start] for mark in b";{}")
+    ]
+    if not given:
+        note = f"{entry.name} has no core ratio: taken as 1 AIC with 1 AIV"
+        return (Role.AIV, Role.AIC), 1, [Assumption("core-ratio", note)]
+    if given[-1] in ((0, 1), (1, 0)):
+        return (Role.AIV if given[-1] == (0, 1) else Role.AIC,), 1, []
+    if given[-1] not in RATIOS:
+        cubes, vectors = given[-1]
+        raise SourceError(f"core ratio {cubes}:{vectors}", entry.span)
+    return (Role.AIV, Role.AIC), RATIOS[given[-1]], []
+
+
+class _Builder:
+    """Collects what the roles of one entry need."""
+
+    def __init__(self, entry: FunctionDecl, shared: Shared) -> None:
+        self.entry = entry
+        self.shared = shared
+        self.regions: dict[str, tuple[str, RegionFact | None]] = {}
+
+    # --- roles ------------------------------------------------------------------------------
+
+    def program(self, role: Role) -> Block:
+        """Execute the entry as ``role``."""
+        lo = Lowering(self.shared, role, evaluate, run_body)
+        context = Context(self.entry.source, self.entry.namespace)
+        frame = Frame(context, function=self.entry)
+        with lo.entered(frame, self.entry.node):
+            for parameter in self.entry.parameters:
+                name, wanted, _ = parameter_type(lo, parameter, context)
+                place = lo.declare(name, wanted)
+                lo.store[place.location] = self.argument(lo, name, wanted)
+            lo.execute(self.entry.body)
+        return pruned(tuple(lo.out))
+
+    def argument(self, lo: Lowering, name: str, wanted: Type | None) -> Value:
+        """What a kernel argument is: a region, an object whose fields are parameters, a number."""
+        if isinstance(wanted, PointerType):
+            target = wanted.target
+            if self.is_memory(target):
+                return Pointer(self.region(name), ZERO, target)
+            place = lo.new_place(name, target)
+            lo.store[place.location] = Opaque(name, target)
+            return PlacePointer(place)
+        if isinstance(wanted, IntType):
+            return lo.parameter(name, wanted, self.entry.node)
+        return Opaque(name, wanted)
+
+    def is_memory(self, target: Type) -> bool:
+        """Whether a pointer to ``target`` is to bytes, rather than to a struct of numbers."""
+        if isinstance(target, OpaqueType):
+            return target == VOID or target.name in ("half", "float", *self.shared.facts.sizes)
+        return not isinstance(target, ClassType)
+
+    def region(self, parameter: str) -> str:
+        """The region that pointer ``parameter`` points to."""
+        fact = self.shared.facts.regions.get(parameter)
+        if parameter not in self.regions:
+            name = fact.name if fact is not None else snake_case(parameter)
+            taken = [p for p, (other, _) in self.regions.items() if other == name]
+            if taken:
+                raise SourceError(
+                    f"two regions would be called {name}: {taken[0]} and {parameter}",
+                    self.entry.span,
+                )
+            self.regions[parameter] = (name, fact)
+        return self.regions[parameter][0]
+
+    # --- the whole --------------------------------------------------------------------------
+
+    def protocol(self, programs: dict[Role, Block], assumptions: list[Assumption]) -> Protocol:
+        """Put the protocol together and give everything its name."""
+        used = mentioned_parameters(programs.values())
+        sizes = {parameter: self.size(parameter, used) for parameter in self.regions}
+        nodes: list[object] = [*programs.values(), *(s for s in sizes.values() if s is not None)]
+        paths = mentioned_parameters(nodes)
+        names = parameter_names(paths)
+        regions = tuple(self.final_region(parameter, sizes[parameter], names) for parameter in self.regions)
+        return Protocol(
+            name=self.entry.name,
+            parameters=self.parameters(names),
+            regions=regions,
+            programs={role: final_names(block, names) for role, block in programs.items()},
+            vectors_per_cube=self.shared.vectors_per_cube,
+            assumptions=(*assumptions, *self.assumptions(names)),
+            files=tuple(file.name for file in self.shared.sources.files),
+            subjects=(self.entry.name,),
+        )
+
+    def size(self, parameter: str, used: list[str]) -> Expr | None:
+        """The bytes of a region, computed in int64_t over parameters of the protocol."""
+        fact = self.regions[parameter][1]
+        if fact is None or fact.bytes is None:
+            return None
+        lo = Lowering(self.shared, Role.AIV, evaluate, run_body)
+        source, expression = parse_expression(fact.bytes, self.shared.facts.file, None)
+        with lo.entered(Frame(Context(source)), expression):
+            known = {
+                "ranks": RANKS,
+                "blocks": BLOCKS,
+                # by final name: what facts alone know, then the sources' fields, then those in use
+                **{
+                    snake_case(path.rsplit(".", 1)[-1]): lo.parameter(path, None, expression)
+                    for path in (*self.shared.facts.fields, *self.shared.parameters, *used)
+                },
+            }
+            for final, value in known.items():
+                lo.assign(lo.declare(final, IntType(CType.I64)), value, expression)
+            return lo.integer(evaluate(lo, expression), expression)
+
+    def final_region(self, parameter: str, size: Expr | None, names: dict[str, str]) -> Region:
+        name, fact = self.regions[parameter]
+        if fact is None:
+            return Region(name, RegionKind.INPUT)
+        kind = RegionKind[fact.kind.upper()]
+        if size is not None:
+            size = renamed(size, lambda v: replace(v, name=names.get(v.name, v.name)))
+        self.shared.usage.facts["region", parameter] = (
+            f"{parameter} is the {kind.name.lower()} region {name}"
+            + (f" of {fact.bytes} bytes" if fact.bytes else "")
+            + (f", aligned to {fact.alignment}" if fact.alignment > 1 else "")
+        )
+        return Region(name, kind, size, fact.alignment, fact.covered)
+
+    def parameters(self, names: dict[str, str]) -> tuple[Parameter, ...]:
+        """The parameters that the protocol mentions, in the order that reports have."""
+        found = {
+            "ranks": Parameter("ranks", low=1, type=CType.I32, meaning="processing elements"),
+            "blocks": Parameter("blocks", low=1, meaning="blocks launched on each rank; ranks by default"),
+        }
+        for path, name in names.items():
+            found[name] = replace(self.shared.parameters[path], name=name)
+        order = {name: position for position, name in enumerate(FIRST)}
+        return tuple(found[n] for n in sorted(found, key=lambda n: (order.get(n, len(order)), n)))
+
+    def assumptions(self, names: dict[str, str]) -> Iterable[Assumption]:
+        """What the protocol rests on beyond the sources, in a fixed order."""
+        usage, file = self.shared.usage, self.shared.facts.file
+        for path in sorted(names):
+            parameter = self.shared.parameters[path]
+            if parameter.from_facts:
+                yield Assumption("fact", f"{file}: {names[path]} ({path}) = {parameter.default}")
+            elif path in usage.field_types:
+                yield Assumption("field-type", usage.field_types[path])
+        for key in sorted(usage.facts):
+            yield Assumption("fact", f"{file}: {usage.facts[key]}")
+        for place in sorted(usage.contracts):
+            yield Assumption("contract", usage.contracts[place])
+        if usage.contracts:
+            yield Assumption("every-block-has-output", "every launched block has output in every opaque call")
