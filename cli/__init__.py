@@ -85,18 +85,20 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    value: object
-    if name == "__version__":
-        from importlib.metadata import version
+if not TYPE_CHECKING:  # checkers know the names above; to them, others are errors
 
-        value = version("mc2proof")
-    elif name in _HOME:
-        value = getattr(import_module(_HOME[name]), name)
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> object:
+        value: object
+        if name == "__version__":
+            from importlib.metadata import version
+
+            value = version("mc2proof")
+        elif name in _HOME:
+            value = getattr(import_module(_HOME[name]), name)
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

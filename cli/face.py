@@ -42,8 +42,9 @@ def load(
     A source is a kernel header, or ``FILE.py:NAME`` for a protocol (or a function without arguments
     that returns one) in a Python file, which is run. The other arguments are for kernel headers:
     ``entry`` names one ``__global__`` function instead of all, ``facts`` a TOML file with what the
-    sources lack, ``defines`` macros as ``X`` or ``X=V``, ``include_dirs`` where quoted includes are
-    searched besides the including file's folder.
+    sources lack (default: the shipped facts of the all-to-all + matmul kernel), ``defines`` macros
+    as ``X`` or ``X=V``, ``include_dirs`` where quoted includes are searched besides the including
+    file's folder.
 
     Raises SourceError for a source that cannot be read, UnsupportedError for a construct that is
     not decided, ParameterError for a bad argument.
@@ -83,12 +84,12 @@ def _load_kernels(
             raise SourceError(f"{os.fspath(folder)}: no such folder (-I)")
     if facts is not None:
         check_file(os.fspath(facts))
-    from mc2proof.protocol.ascendc import load_facts, load_sources
+    from mc2proof.protocol.ascendc import load_facts, load_sources, reference_facts
 
     return load_sources(
         [Path(header) for header in headers],
         entry=entry,
-        facts=None if facts is None else load_facts(Path(facts)),
+        facts=reference_facts() if facts is None else load_facts(Path(facts)),
         defines=macros,
         include_dirs=[Path(folder) for folder in include_dirs],
     )

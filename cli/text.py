@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, TextIO
 
-PLACE_COLUMN = 88
+PLACE_COLUMN = 100
 """Places (file:line) stand here at the latest, if the text before them leaves room."""
 
 

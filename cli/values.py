@@ -66,7 +66,8 @@ def check_names(values: Mapping[str, Value], protocols: Sequence[Protocol]) -> N
     known = list(dict.fromkeys(p.name for protocol in protocols for p in protocol.parameters))
     for name, value in values.items():
         if name not in known:
-            subjects = ", ".join(protocol.name for protocol in protocols)
+            others = len(protocols) - 1
+            subjects = protocols[0].name + (f" and {others} more" if others else "")
             raise ParameterError(
                 name,
                 _shown(value),

@@ -22,7 +22,15 @@ from .intrinsics import INTRINSICS, CallSite
 from .lowering import Frame, Lowering
 from .operators import folded
 from .parse import named, parse_expression, text_of
-from .places import field, member_place, object_place, place_of, target_place, variable_place
+from .places import (
+    field,
+    member_place,
+    object_place,
+    place_of,
+    refuse_macro,
+    target_place,
+    variable_place,
+)
 from .types import (
     VOID,
     ArrayType,
@@ -101,6 +109,7 @@ def _arguments(lo: Lowering, node: Node) -> list[Argument]:
 def _named_call(lo: Lowering, function: Node, node: Node) -> Value:
     parts = flatten(function)
     name = part_name(parts[-1])
+    refuse_macro(lo, name, node)
     if name in CASTS and len(parts) == 1 and function.type == "template_function":
         return _template_cast(lo, function, node)
     found = _own_call(lo, parts, function, name, node)
@@ -266,11 +275,17 @@ def _constructors(wanted: ClassType) -> list[FunctionDecl]:
 def construct(lo: Lowering, place: Place, arguments: list[Argument], node: Node) -> None:
     """Default member initialisers, bases and members, then the constructor that fits."""
     wanted = place.type
+    if isinstance(wanted, ArrayType) and not arguments:
+        if isinstance(wanted.element, ArrayType | ClassType):
+            for position in range(wanted.length):
+                construct(lo, place.member(f"[{position}]", wanted.element), [], node)
+        return
     if not isinstance(wanted, ClassType):
         if arguments:
             raise lo.unsupported(f"{wanted} made of {len(arguments)} values", node)
         return
     wanted.decl.check()
+    _refuse_destructor(lo, wanted, node)
     first = arguments[0].get(lo) if len(arguments) == 1 else None
     if isinstance(first, Record | Opaque) and first.type == wanted:
         lo.assign(place, first, node)
@@ -295,6 +310,14 @@ def construct(lo: Lowering, place: Place, arguments: list[Argument], node: Node)
     invoke(lo, decl, wanted, place, arguments, node, None, prologue)
 
 
+def _refuse_destructor(lo: Lowering, wanted: ClassType, node: Node) -> None:
+    """Destructors are not run, so one that does something must not be there."""
+    name = f"~{wanted.decl.name}"
+    bodies = [named(method.body) for method in wanted.decl.methods.get(name, [])]
+    if any(bodies) or (name in wanted.decl.declared and not bodies):
+        raise lo.unsupported(f"{wanted}, whose destructor does something", node)
+
+
 def _default_members(
     lo: Lowering, place: Place, wanted: ClassType, skipped: frozenset[str], node: Node
 ) -> None:
@@ -308,7 +331,7 @@ def _default_members(
         assert target is not None
         if member.default is not None:
             lo.default_member(target, wanted, member)
-        elif isinstance(target.type, ClassType):
+        elif isinstance(target.type, ArrayType | ClassType):
             construct(lo, target, [], node)
 
 
@@ -342,7 +365,10 @@ def initialise_from(lo: Lowering, target: Place, arguments: list[Argument], brac
     elif isinstance(target.type, ClassType):
         construct(lo, target, arguments, node)
     elif len(arguments) == 1:
-        lo.assign(target, arguments[0].get(lo), node)
+        value = arguments[0].get(lo)
+        if isinstance(target.type, OpaqueType) and not isinstance(value, Record | Opaque):
+            raise lo.unsupported(f"call of the constructor of {target.type}", node)
+        lo.assign(target, value, node)
     elif not arguments:
         lo.initialise(target, InitList((), lo.span(node)), node)
     else:
@@ -403,6 +429,8 @@ def _method(
     if not methods:
         raise lo.unsupported(f"call of {holder}::{name}, whose body the sources lack", node)
     decl = _overload(lo, methods, len(_argument_nodes(node)), name, node)
+    if decl.virtual:
+        raise lo.unsupported(f"call of {holder}::{name}, which is virtual", node)
     target = None
     if not decl.static:
         if this is None:

@@ -9,16 +9,26 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ..cinteger import CType
-from ..errors import SourceError
+from ..errors import SourceError, UnsupportedError
 from ..expr import Expr
 from ..program import (
+    Address,
     Assumption,
     Block,
+    Compute,
+    Get,
     Parameter,
     Protocol,
+    Put,
+    PutSignal,
     Region,
     RegionKind,
+    Reset,
     Role,
+    Signal,
+    WaitUntil,
+    Write,
+    statements,
 )
 from .calls import parameter_type
 from .contracts import BLOCKS, RANKS
@@ -42,6 +52,8 @@ RATIOS = {(1, 1): 1, (1, 2): 2}
 def protocol_of(entry: FunctionDecl, index: Index, sources: Sources, facts: Facts) -> Protocol:
     """The protocol that ``entry`` runs."""
     entry.check()
+    if entry.templates:
+        raise UnsupportedError(f"{entry.name}, an entry that is a template", entry.span)
     roles, ratio, assumptions = _roles(entry)
     shared = Shared(index, sources, facts, ratio)
     builder = _Builder(entry, shared)
@@ -76,6 +88,7 @@ class _Builder:
         self.entry = entry
         self.shared = shared
         self.regions: dict[str, tuple[str, RegionFact | None]] = {}
+        self.guessed_kinds: list[str] = []
 
     # --- roles ------------------------------------------------------------------------------
 
@@ -134,7 +147,10 @@ class _Builder:
         nodes: list[object] = [*programs.values(), *(s for s in sizes.values() if s is not None)]
         paths = mentioned_parameters(nodes)
         names = parameter_names(paths)
-        regions = tuple(self.final_region(parameter, sizes[parameter], names) for parameter in self.regions)
+        kinds = region_kinds(programs.values())
+        regions = tuple(
+            self.final_region(parameter, sizes[parameter], names, kinds) for parameter in self.regions
+        )
         return Protocol(
             name=self.entry.name,
             parameters=self.parameters(names),
@@ -167,10 +183,19 @@ class _Builder:
                 lo.assign(lo.declare(final, IntType(CType.I64)), value, expression)
             return lo.integer(evaluate(lo, expression), expression)
 
-    def final_region(self, parameter: str, size: Expr | None, names: dict[str, str]) -> Region:
+    def final_region(
+        self,
+        parameter: str,
+        size: Expr | None,
+        names: dict[str, str],
+        kinds: dict[str, RegionKind],
+    ) -> Region:
+        """The region as it is reported; without a fact its kind is what the programs do with it."""
         name, fact = self.regions[parameter]
         if fact is None:
-            return Region(name, RegionKind.INPUT)
+            guess = kinds.get(name, RegionKind.INPUT)
+            self.guessed_kinds.append(f"{parameter} is taken to point to {guess.name.lower()} memory")
+            return Region(name, guess)
         kind = RegionKind[fact.kind.upper()]
         if size is not None:
             size = renamed(size, lambda v: replace(v, name=names.get(v.name, v.name)))
@@ -201,9 +226,38 @@ class _Builder:
                 yield Assumption("fact", f"{file}: {names[path]} ({path}) = {parameter.default}")
             elif path in usage.field_types:
                 yield Assumption("field-type", usage.field_types[path])
+        for text in self.guessed_kinds:
+            yield Assumption("region-kind", text)
         for key in sorted(usage.facts):
             yield Assumption("fact", f"{file}: {usage.facts[key]}")
         for place in sorted(usage.contracts):
             yield Assumption("contract", usage.contracts[place])
         if usage.contracts:
             yield Assumption("every-block-has-output", "every launched block has output in every opaque call")
+
+
+def region_kinds(programs: Iterable[Block]) -> dict[str, RegionKind]:
+    """What the programs' use of each region says: reached by peers it is shared, written an output."""
+    kinds: dict[str, RegionKind] = {}
+    for program in programs:
+        for statement in statements(program):
+            shared: tuple[Address, ...] = ()
+            written: tuple[Address, ...] = ()
+            match statement:
+                case Put(target=target):
+                    shared = (target,)
+                case PutSignal(target=target, word=word):
+                    shared = (target, word)
+                case Get(target=target, source=source):
+                    shared, written = (source,), (target,)
+                case Signal(word=word) | WaitUntil(word=word) | Reset(word=word):
+                    shared = (word,)
+                case Write(window=window):
+                    written = (window.address,)
+                case Compute(writes=windows):
+                    written = tuple(window.address for window in windows)
+            for address in written:
+                kinds.setdefault(address.region, RegionKind.OUTPUT)
+            for address in shared:
+                kinds[address.region] = RegionKind.SHARED
+    return kinds

@@ -10,18 +10,19 @@ from collections.abc import Callable
 
 from tree_sitter import Node
 
-from ..cinteger import CType
+from ..cinteger import CType, common_type
 from ..errors import SourceError
 from ..expr import Const, Expr, VarKind, binary, select, unary
 from ..program import Load, Reset
 from . import calls
+from .flow import scratch
 from .index import flatten
 from .lowering import Lowering
 from .operators import combined, folded, offset, pure
 from .parse import named, text_of
 from .places import field, integer_literal, name_value, place_of, subscript
 from .types import IntType, PointerType, Type
-from .values import InitList, Null, PlacePointer, Pointer, Value
+from .values import InitList, Null, Opaque, PlacePointer, Pointer, Value, convert
 
 
 def evaluate(lo: Lowering, node: Node) -> Value:
@@ -133,7 +134,14 @@ def _conditional(lo: Lowering, node: Node) -> Value:
     condition = lo.condition(field(node, "condition"))
     then, other = field(node, "consequence"), field(node, "alternative")
     if isinstance(condition, Const):
-        return lo.evaluate(then if condition.value else other)
+        chosen, ignored = (then, other) if condition.value else (other, then)
+        value = lo.evaluate(chosen)
+        if not isinstance(value, Expr | Opaque):
+            return value
+        with scratch(lo):  # only its type counts
+            unused = lo.evaluate(ignored)
+        used, other_type = lo.integer(value, chosen), lo.integer(unused, ignored).type
+        return convert(used.type if used.type is other_type else common_type(used.type, other_type), used)
     values: list[Value] = []
 
     def side(branch: Node) -> Expr:

@@ -6,6 +6,7 @@ syntax error is kept and marked, so that only its use is an error.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -79,6 +80,7 @@ class FieldDecl(Declaration):
     type_node: Node | None = None
     declarator: Node | None = None
     default: Node | None = None
+    bits: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -86,6 +88,7 @@ class FunctionDecl(Declaration):
     """A function with a body; ``class_templates`` are the names that its own header gives the class's."""
 
     static: bool = False
+    virtual: bool = False
     class_templates: Templates = ()
     declared: Node | None = None
 
@@ -149,25 +152,29 @@ class Index:
     constants: dict[str, list[ConstantDecl]] = field(default_factory=dict)
     entries: list[FunctionDecl] = field(default_factory=list)
     lost: list[tuple[SourceFile, Node]] = field(default_factory=list)
+    usings: set[Namespace] = field(default_factory=set)
+    """Namespaces that a ``using`` opens, anywhere in the sources, as written."""
 
     def find(self, table: dict[str, list[D]], name: str, scope: Sequence[str], here: Namespace) -> list[D]:
-        """The declarations that ``scope::name`` means in namespace ``here``.
+        """The declarations that ``scope::name`` means in namespace ``here``; all of one namespace.
 
-        All of one namespace: that of the innermost enclosing one, or the only one there is.
-        Raises UnsupportedError where two unrelated namespaces have one.
+        That is the innermost enclosing one that has it, else one that a ``using`` opens; a name of any
+        other namespace is not meant. Raises UnsupportedError where two opened namespaces have it.
         """
         wanted = tuple(scope)
-        found = [d for d in table.get(name, ()) if d.namespace[len(d.namespace) - len(wanted) :] == wanted]
-        by_namespace: dict[Namespace, list[D]] = {}
-        for declaration in found:
-            by_namespace.setdefault(declaration.namespace, []).append(declaration)
-        if len(by_namespace) <= 1:
-            return found
-        enclosing = [n for n in by_namespace if n[: len(n) - len(wanted)] == here[: len(n) - len(wanted)]]
+        by_base: dict[Namespace, list[D]] = {}
+        for declaration in table.get(name, ()):
+            base = declaration.namespace[: len(declaration.namespace) - len(wanted)]
+            if (*base, *wanted) == declaration.namespace:
+                by_base.setdefault(base, []).append(declaration)
+        enclosing = [base for base in by_base if here[: len(base)] == base]
         if enclosing:
-            return by_namespace[max(enclosing, key=len)]
-        places = " and ".join(d[0].span.place for d in by_namespace.values())
-        raise UnsupportedError(f"{name} is ambiguous: {places}", found[0].span)
+            return by_base[max(enclosing, key=len)]
+        opened = [base for base in by_base if any(base[-len(u) :] == u for u in self.usings)]
+        if len(opened) > 1:
+            places = " and ".join(by_base[base][0].span.place for base in opened)
+            raise UnsupportedError(f"{name} is ambiguous: {places}", by_base[opened[0]][0].span)
+        return by_base[opened[0]] if opened else []
 
 
 def function_declarator(node: Node) -> Node | None:
@@ -232,6 +239,9 @@ def build_index(sources: Sources) -> Index:
     return builder.index
 
 
+_USING = re.compile(rb"\busing\s+(namespace\s)?\s*([\w:\s]+);")
+
+
 class _Builder:
     def __init__(self) -> None:
         self.index = Index()
@@ -242,6 +252,10 @@ class _Builder:
         self.source = source
         self.broken: Node | None = None
         self.found = []
+        for match in _USING.finditer(source.prepared.text):
+            names = tuple(part.strip() for part in match[2].decode().split("::") if part.strip())
+            self.index.usings.add(names if match[1] else names[:-1])
+        self.index.usings.discard(())
         self.scope(source.root, ())
         self.entries(source)
 
@@ -354,11 +368,13 @@ class _Builder:
                     name, decl.scope, self.source, node, (), self.broken, type_node, default
                 )
             else:
+                bits = any(child.type == "bitfield_clause" for child in named(node))
                 decl.fields.append(
                     FieldDecl(
-                        name, decl.scope, self.source, node, (), self.broken, type_node, declarator, default
+                        name, decl.scope, self.source, node, (), self.broken,
+                        type_node, declarator, default, bits,
                     )
-                )
+                )  # fmt: skip
 
     def enumerators(self, node: Node, namespace: Namespace) -> Iterator[ConstantDecl]:
         body = node.child_by_field_name("body")
@@ -390,9 +406,12 @@ class _Builder:
         parts = flatten(declared_name(declarator))
         if not parts:
             return None
-        static = any(text_of(child) == "static" for child in named(node))
+        words = {text_of(child) for child in node.children}
         own = templates[-1] if templates else ()
-        return FunctionDecl(part_name(parts[-1]), namespace, self.source, node, own, self.broken, static)
+        return FunctionDecl(
+            part_name(parts[-1]), namespace, self.source, node, own, self.broken,
+            "static" in words, "virtual" in words,
+        )  # fmt: skip
 
     def function(self, node: Node, namespace: Namespace, templates: tuple[Templates, ...]) -> None:
         function = self.function_decl(node, namespace, templates)
@@ -430,7 +449,8 @@ class _Builder:
             function.declared = matching[0]
             statement = matching[0].parent
             if statement is not None:
-                function.static = any(text_of(child) == "static" for child in named(statement))
+                words = {text_of(child) for child in statement.children}
+                function.static, function.virtual = "static" in words, "virtual" in words
 
     def alias(
         self, node: Node, namespace: Namespace, templates: tuple[Templates, ...]

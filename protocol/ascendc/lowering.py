@@ -112,7 +112,12 @@ class Lowering:
         self.next_local = 0
         self.steps = 0
         self.types = Types(
-            shared.index, shared.facts, self.constant, self._note_size, lambda: self.frame.calls
+            shared.index,
+            shared.facts,
+            self.constant,
+            self._note_size,
+            lambda: self.frame.calls,
+            lambda name: shared.sources.macros.text(name) is not None,
         )
 
     # --- where we are -----------------------------------------------------------------------
@@ -210,6 +215,8 @@ class Lowering:
             if isinstance(place.type, ClassType | OpaqueType | ArrayType):
                 return Record(place.type, {})
             value = Poison(f"{self.hint(location)} is read before it is assigned")
+            if place.type is None and len(location) > 1:
+                value = Poison(f"{self.hint(location)}, a member that the sources do not set", True)
         return self.readable(value, node)
 
     def readable(self, value: Value, node: Node) -> Value:
@@ -226,8 +233,8 @@ class Lowering:
         for length in range(len(location) - 1, 0, -1):
             outer = self.store.get(location[:length])
             if isinstance(outer, Opaque):
-                path = ".".join((outer.path, *map(str, location[length:])))
-                return Opaque(path, place.type)
+                names = (f".{name}" for name in map(str, location[length:]))
+                return Opaque(outer.path + "".join(names).replace(".[", "["), place.type)
             if isinstance(outer, Poison):
                 return outer
         return None
@@ -341,15 +348,30 @@ class Lowering:
                 return convert(ctype, self.integer(value, node, ctype))
             case PointerType(target=target):
                 return self.as_pointer(value, target, node)
+        if isinstance(value, Record) and isinstance(value.type, ClassType):
+            self._refuse_own_copy(value.type, node)
         return self.readable(value, node)
+
+    def _refuse_own_copy(self, owner: ClassType, node: Node) -> None:
+        """Objects are copied member by member, so a class must not do that in its own way."""
+        constructors = owner.decl.methods.get(owner.decl.name, [])
+        own = any(
+            len(c.parameters) == 1
+            and text_of(c.parameters[0].child_by_field_name("type")).startswith(owner.decl.name)
+            for c in constructors
+        )
+        if own or "operator=" in owner.decl.methods or "operator=" in owner.decl.declared:
+            raise self.unsupported(f"a copy of {owner}, which copies in its own way", node)
 
     def as_pointer(self, value: Value, target: Type, node: Node) -> Value:
         """``value`` as a pointer to ``target``."""
         match value:
             case Pointer(region=region, offset=offset):
                 return Pointer(region, offset, target)
-            case Null() | PlacePointer():
+            case Null():
                 return value
+            case PlacePointer(place=place):
+                return PlacePointer(Place(place.location, self._pointee(place.type, target, node)))
             case Opaque(path=path):
                 return Opaque(path, PointerType(target))
             case Const(value=0):
@@ -358,6 +380,19 @@ class Lowering:
                 return self.as_pointer(items[0], target, node) if items else Null()
         self.readable(value, node)
         raise self.unsupported(f"`{text_of(node)}` as an address", node)
+
+    def _pointee(self, have: Type | None, target: Type, node: Node) -> Type | None:
+        """What a pointer to a ``have`` points to as a pointer to ``target``: no reinterpretation."""
+        if have is None or have == target or isinstance(have, OpaqueType):
+            return target if have is None else have
+        if isinstance(target, OpaqueType):
+            return have
+        bases: list[Type] = [have]
+        for base in bases:
+            if base == target:
+                return target
+            bases += self.types.bases(base) if isinstance(base, ClassType) else []
+        raise self.unsupported(f"a pointer to {have} as one to {target}", node)
 
     def integer(self, value: Value, node: Node, wanted: CType | None = None) -> Expr:
         """``value`` as an integer expression; a field of an opaque object becomes a parameter."""

@@ -152,7 +152,7 @@ def parameter_names(paths: Iterable[str]) -> dict[str, str]:
     names: dict[str, str] = {}
     taken: dict[str, str] = {}
     for path in paths:
-        name = snake_case(path.rsplit(".", 1)[-1])
+        name = snake_case(path.rsplit(".", 1)[-1].replace("[", "_").replace("]", ""))
         if name in IDENTITIES:
             name += "_"
         if name in taken:

@@ -62,16 +62,19 @@ def integer_literal(text: str) -> Const | None:
 def name_value(lo: Lowering, node: Node) -> Value:
     """The value that a name, perhaps a qualified one, has here."""
     parts = flatten(node)
+    name = part_name(parts[-1])
+    scope = [part_name(part) for part in parts[:-1]]
+    macro = _macro(lo, node, name)
+    if macro is not None:
+        return macro
     place = variable_place(lo, node)
     if place is not None:
         return lo.load(place, node)
-    name = part_name(parts[-1])
-    scope = [part_name(part) for part in parts[:-1]]
     if not scope:
         bound = lo.frame.context.bindings.get(name)
         if isinstance(bound, Expr):
             return bound
-    for find in (_class_constant, _free_constant, _macro, _builtin_name, _fact_constant):
+    for find in (_class_constant, _free_constant, _builtin_name, _fact_constant):
         value = find(lo, parts, scope, name)
         if value is not None:
             return value
@@ -119,22 +122,29 @@ def constant_value(lo: Lowering, decl: ConstantDecl, owner: ClassType | None) ->
         return lo.converted(value, lo.types.resolve(decl.type_node, context), decl.node)
 
 
-def _macro(lo: Lowering, parts: list[Node], scope: list[str], name: str) -> Value | None:
+def _macro(lo: Lowering, node: Node, name: str) -> Value | None:
+    """The number that a macro stands for; the preprocessor comes before all other meanings."""
     macros = lo.shared.sources.macros
     text = macros.text(name)
-    if scope or (text is None and not macros.is_defined(name)):
+    if text is None:
         return None
     if name in macros.clashing:
-        raise lo.unsupported(f"macro {name}, which is defined in several ways", parts[-1])
-    inner = (text or "").strip()
+        raise lo.unsupported(f"macro {name}, which is defined in several ways", node)
+    inner = text.strip()
     while inner.startswith("(") and inner.endswith(")"):
         inner = inner[1:-1].strip()
     literal = integer_literal(inner)
     if literal is None and inner.isidentifier() and inner != name:
-        return _macro(lo, parts, scope, inner)
+        return _macro(lo, node, inner)
     if literal is None:
-        raise lo.unsupported(f"macro {name}", parts[-1])
+        raise lo.unsupported(f"macro {name}", node)
     return literal
+
+
+def refuse_macro(lo: Lowering, name: str, node: Node) -> None:
+    """Refuse a function or type whose name is a macro: what it expands to is not known here."""
+    if lo.shared.sources.macros.text(name) is not None:
+        raise lo.unsupported(f"macro {name}", node)
 
 
 _EVENT_IDS = {f"EVENT_ID{n}": Const(n, CType.I32) for n in range(8)}
@@ -257,6 +267,8 @@ def _element_place(lo: Lowering, node: Node) -> Place | None:
     place = place_of(lo, argument)
     if place is None or isinstance(place.type, PointerType):
         return None
+    if isinstance(place.type, ClassType | IntType):
+        raise lo.unsupported(f"a subscript of a {place.type}: `{text_of(node)}`", node)
     element = place.type.element if isinstance(place.type, ArrayType) else None
     index = subscript(lo, node)
     if not isinstance(index, Const):

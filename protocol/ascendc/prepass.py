@@ -174,7 +174,7 @@ def _parenthesise_roles(text: bytearray) -> None:
 # --- casts ------------------------------------------------------------------------------------
 
 _CAST = re.compile(rb"\(\s*((?:[A-Za-z_]\w*\s*::\s*)*[A-Za-z_]\w*(?:\s*<[\w\s:,]*>)?)\s*\)\s*(?=\()")
-_POSTFIX = re.compile(rb"\s*(\.|->|\[|\(|\+\+|--)")
+_ENDS_OPERAND = re.compile(rb"\s*(?!->|\+\+|--)(!=|[-+*/%&|^<>=?:;,)\]}]|\Z)")
 _BEFORE = re.compile(rb"([A-Za-z_]\w*|[^\s])\s*\Z")
 _OPERAND_FOLLOWS = frozenset({b"return", b"case", b"else", b"do", b"throw"})
 _BUILTIN_TYPES = frozenset(b"void bool char short int long signed unsigned float double size_t".split())
@@ -186,14 +186,14 @@ def _rewrite_casts(text: bytearray) -> None:
     The grammar cannot know that T is a type. Depending on what follows it takes ``(T)(x) + y`` for
     a call of T, or for a cast of a cast of ``+y``, which silently loses x. Written as a functional
     cast it is a call of T in every reading, and lowering knows whether T is a type. A cast of
-    ``(x).y`` and the like binds differently and stays; lowering refuses what the grammar makes of it.
+    ``(x).y`` or ``(U)x`` binds differently and stays; lowering refuses what the grammar may make of it.
     """
     for match in list(_CAST.finditer(bytes(text))):
         name = match[1].split(b"<")[0].strip()
         if name in _BUILTIN_TYPES or not _begins_operand(text, match.start()):
             continue
         closing = _closing(text, match.end())
-        if closing is None or _POSTFIX.match(text, closing + 1):
+        if closing is None or not _ENDS_OPERAND.match(text, closing + 1):
             continue
         text[match.start()] = 0x20
         text[text.index(b")", match.end(1))] = 0x20
@@ -212,7 +212,9 @@ def _begins_operand(text: bytearray, position: int) -> bool:
     closing = position - 1 - text[max(0, position - 200) : position][::-1].index(b")")
     opening = _opening(text, closing)
     return (
-        opening is not None and _is_type_like(bytes(text[opening + 1 : closing])) and _begins_operand(text, opening)
+        opening is not None
+        and _is_type_like(bytes(text[opening + 1 : closing]))
+        and _begins_operand(text, opening)
     )
 
 

@@ -113,6 +113,7 @@ class Types:
     constant: Callable[[Node, Context], Expr]
     used_size: Callable[[str, int], None]
     calls: Callable[[], tuple[Span, ...]]
+    is_macro: Callable[[str], bool]
 
     # --- resolving --------------------------------------------------------------------------
 
@@ -135,6 +136,8 @@ class Types:
                 return self.resolve(name, context, depth)
             case "placeholder_type_specifier" | "decltype":
                 raise UnsupportedError(f"type {text_of(node)} here", self._span(node, context))
+        if self.is_macro(part_name(flatten(node)[-1])):
+            raise UnsupportedError(f"macro {text_of(node)} as a type", self._span(node, context))
         found = self.lookup(flatten(node), context, depth)
         return found if found is not None else OpaqueType(part_name(flatten(node)[-1]))
 
@@ -306,6 +309,8 @@ class Types:
     def field_type(self, owner: ClassType, member: FieldDecl) -> Type:
         """The type of data member ``member`` of ``owner``."""
         assert member.type_node is not None
+        if member.bits:
+            raise UnsupportedError(f"{owner}::{member.name}, a bit field", member.span)
         context = self.inside(owner)
         return self.declared(self.resolve(member.type_node, context), member.declarator, context)
 

@@ -60,6 +60,16 @@ def unsafe_exchange() -> Protocol:
     return exchange(quiet=False)
 
 
+def two_vectors() -> Protocol:
+    """Flags between two vector cores and a cube core are not decided yet."""
+    p = ProtocolBuilder("two-vectors", vectors_per_cube=2)
+    p.parameter("ranks", low=1, default=1)
+    p.parameter("blocks", low=1, default=1)
+    p.role(Role.AIV).set_flag(Pipe.MTE3, 0)
+    p.role(Role.AIC).wait_flag(Pipe.MTE2, 0)
+    return p.build()
+
+
 def takes_arguments(x: int) -> int:
     return x
 

@@ -20,6 +20,7 @@ CASES: dict[str, tuple[int, tuple[object, ...]]] = {
     "too large": (3, ("--tile-cnt", 10**6)),
     "warnings": (0, ("--tile-cnt", 16)),
     "Python": (1, ("protocols.py:unsafe_exchange", "--ranks", 2)),
+    "unsupported": (3, ("protocols.py:two_vectors",)),
     "several": (1, ("protocols.py:hand_over", "protocols.py:missing_set", "--ranks", 2)),
 }
 

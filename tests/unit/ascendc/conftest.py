@@ -9,6 +9,7 @@ import pytest
 
 from mc2proof.protocol.ascendc import Facts, load_sources
 from mc2proof.protocol.ascendc.facts import parse_facts
+from mc2proof.protocol.evaluate import evaluate
 from mc2proof.protocol.program import (
     Assign,
     Barrier,
@@ -109,3 +110,23 @@ extern "C" __global__ __aicore__ void k(GM_ADDR heap, uint32_t n, int32_t s, Til
         return lines_of(load_text(text, **options).programs[role])
 
     return run
+
+
+@pytest.fixture
+def value_of(load_text: LoadText) -> Callable[..., int]:
+    """The value of a C++ expression in a kernel, at n, s and rank, block = 1, 3; via a flag id."""
+
+    def compute(expression: str, before: str = "", body: str = "", **values: int) -> int:
+        text = f"""{before}
+[[bisheng::core_ratio(1, 1)]]
+__global__ __aicore__ void k(GM_ADDR heap, uint32_t n, int32_t s, Tiling tiling) {{
+{body}
+CrossCoreSetFlag<2, PIPE_MTE3>({expression});
+}}
+"""
+        statement = load_text(text).programs[Role.AIV][-1]
+        assert isinstance(statement, SetFlag)
+        known = {"ranks": 4, "blocks": 4, "rank": 1, "block": 3, "sub": 0, "n": 7, "s": -5}
+        return evaluate(statement.flag, {**known, **values})
+
+    return compute

@@ -114,7 +114,7 @@ def test_elif_takes_the_first_that_holds() -> None:
 
 
 def test_inactive_branches_may_hold_anything() -> None:
-    text = "#if 0\n#error no\n#if UNKNOWN\n#include \"a.h\"\n#endif\n#define X 1\n#else\nint a;\n#endif"
+    text = '#if 0\n#error no\n#if UNKNOWN\n#include "a.h"\n#endif\n#define X 1\n#else\nint a;\n#endif'
     macros = Macros()
     assert prepare(text.encode(), "k.h", macros).text.split() == [b"int", b"a;"]
     assert macros.text("X") is None
