@@ -58,7 +58,7 @@ def _bounds(instance: Instance, accesses: Iterable[tuple[Event, Access]]) -> Ite
     for (span, name), (over, access, size) in worst.items():
         limit = "its begin" if access.begin < 0 else f"its {size} bytes"
         text = f"{access_name(access)} leaves {name}: {over} bytes beyond {limit}"
-        yield Fault("out-of-bounds", text, span, "design.md 3 (layout)")
+        yield Fault("out-of-bounds", text, span, "README, properties: layout")
 
 
 def _peers(instance: Instance) -> Iterable[Fault]:
@@ -74,10 +74,10 @@ def _peers(instance: Instance) -> Iterable[Fault]:
                 own[event.span or NOWHERE].add(event.peer)
     for span, peers in outside.items():
         text = f"there is no rank {numbers(peers)}: ranks are 0-{instance.ranks - 1}"
-        yield Fault("no-such-rank", text, span, "hardware.md 4 (shmem)")
+        yield Fault("no-such-rank", text, span, "CANN SHMEM device sources: put, quiet")
     for span, ranks in own.items():
         text = f"ranks {numbers(ranks)} put to themselves, which is not allowed"
-        yield Fault("put-to-self", text, span, "hardware.md 4 (shmem)")
+        yield Fault("put-to-self", text, span, "CANN SHMEM device sources: put, quiet")
 
 
 def _sizes(instance: Instance) -> Iterable[Fault]:
@@ -90,7 +90,9 @@ def _sizes(instance: Instance) -> Iterable[Fault]:
                 if size > limit:
                     seen.add(event.span or NOWHERE)
                     text = f"a put of {size} bytes: at most {limit} bytes a request"
-                    yield Fault("put-too-large", text, event.span or NOWHERE, "hardware.md 4 (shmem)")
+                    yield Fault(
+                        "put-too-large", text, event.span or NOWHERE, "CANN SHMEM device sources: put, quiet"
+                    )
 
 
 def _areas(instance: Instance) -> Iterable[Fault]:
@@ -118,7 +120,7 @@ def _areas(instance: Instance) -> Iterable[Fault]:
                         f"{region}[{begin}..{end}) of rank {rank} is filled from both "
                         f"{first} and {second}: their areas overlap"
                     )
-                    yield Fault("areas-overlap", text, span, "design.md 3 (layout)")
+                    yield Fault("areas-overlap", text, span, "README, properties: layout")
 
 
 def _overlap(

@@ -16,17 +16,17 @@ from .report import Counterexample, Finding, Result, Severity, Verdict
 from .static import Fault, barrier_match, coverage, flag_balance, flag_range
 
 SOURCES = {
-    "overwrite": "design.md 3; hardware.md 4 (shmem)",
-    "source-overwritten": "hardware.md 4 (shmem)",
-    "write-conflict": "design.md 3; hardware.md 4 (shmem)",
-    "read-before-write": "design.md 3; hardware.md 4 (shmem)",
-    "never-written": "design.md 3",
-    "foreign-data": "design.md 3",
-    "request-not-complete": "hardware.md 3, 4 (shmem)",
-    "not-complete-at-end": "hardware.md 4 (shmem)",
-    "counter-cap": "hardware.md 2 (devkit CrossCoreSetFlag)",
-    "event-set-twice": "hardware.md 1 (devkit SetFlag/WaitFlag)",
-    "deadlock": "hardware.md 2, 3",
+    "overwrite": "README, properties; CANN SHMEM device sources",
+    "source-overwritten": "CANN SHMEM device sources: put, quiet",
+    "write-conflict": "README, properties; CANN SHMEM device sources",
+    "read-before-write": "README, properties; CANN SHMEM device sources",
+    "never-written": "README, properties",
+    "foreign-data": "README, properties",
+    "request-not-complete": "CANN SHMEM device sources: barrier, put, quiet",
+    "not-complete-at-end": "CANN SHMEM device sources: put, quiet",
+    "counter-cap": "asc-devkit: CrossCoreSetFlag",
+    "event-set-twice": "asc-devkit: SetFlag/WaitFlag",
+    "deadlock": "asc-devkit: CrossCoreWaitFlag, SyncAll",
 }
 """The document that the rule behind each finding of the engines comes from."""
 

@@ -38,6 +38,7 @@ class Times:
         self._counter_constraints()
         self._queue_constraints()
         self.answers: dict[tuple[int, int], bool] = {}
+        self.solver = self._solver()  # for the many small questions; constraints are read once
 
     # --- reachable states ---------------------------------------------------------------------
 
@@ -159,8 +160,8 @@ class Times:
 
     def _ordered(self, first: int, then: int) -> bool:
         if (first, then) not in self.answers:
-            pending = z3.BoolVal(True) if first == NEVER else z3.Not(self.happened[first])
-            self.answers[first, then] = not decide(self._solver(self.happened[then], pending))
+            pending = [] if first == NEVER else [z3.Not(self.happened[first])]
+            self.answers[first, then] = not decide(self.solver, self.happened[then], *pending)
         return self.answers[first, then]
 
     def witness(self, obligation: Obligation) -> tuple[int, list[int]] | None:

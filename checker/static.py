@@ -72,12 +72,13 @@ def _imbalance(sync: Sync, code: str, span: Span, uses: Sequence[tuple[Use, int]
     flags = numbers(_event(sync, use).flag for use, _ in uses)
     kind = "event" if _event(sync, uses[0][0]).link else "flag"
     who = cores_named(sync.instance, (use.core for use, _ in uses))
-    what = (
-        f"{total} sets of {kind} {flags} by the {who} are never waited for"
-        if code == "set-without-wait"
-        else f"{total} waits for {kind} {flags} by the {who} have no set"
-    )
-    return Fault(code, what, span, "hardware.md 2 (devkit CrossCoreSetFlag)")
+    sets = f"{total} set{'s' if total > 1 else ''} of {kind} {flags} by the {who}"
+    waits = f"{total} wait{'s' if total > 1 else ''} for {kind} {flags} by the {who}"
+    if code == "set-without-wait":
+        what = f"{sets} {'are' if total > 1 else 'is'} never waited for"
+    else:
+        what = f"{waits} {'have' if total > 1 else 'has'} no set"
+    return Fault(code, what, span, "asc-devkit: CrossCoreSetFlag")
 
 
 # --- flag-range -------------------------------------------------------------------------------
@@ -112,11 +113,11 @@ def flag_range(sync: Sync, *, strict_ids: bool) -> list[Fault] | None:
 
 
 _ID_SOURCES = {
-    "id-out-of-range": "hardware.md 2 (devkit CrossCoreSetFlag)",
-    "id-not-for-users": "hardware.md 2 (devkit, other editions)",
-    "id-reserved": "hardware.md 2 (devkit SyncAll)",
-    "id-reserved-elsewhere": "hardware.md 2 (devkit SyncAll)",
-    "event-id-out-of-range": "hardware.md 1 (devkit SetFlag/WaitFlag)",
+    "id-out-of-range": "asc-devkit: CrossCoreSetFlag",
+    "id-not-for-users": "asc-devkit: other editions",
+    "id-reserved": "asc-devkit: SyncAll",
+    "id-reserved-elsewhere": "asc-devkit: SyncAll",
+    "event-id-out-of-range": "asc-devkit: SetFlag/WaitFlag",
 }
 
 
@@ -186,7 +187,7 @@ def _absent_pipes(instance: Instance) -> Iterable[Fault]:
             f"{what} names {pipe}, which an {entry.core.role.name} lacks: it compiles to nothing "
             f"(ranks {numbers(by_place[span])})"
         )
-        yield Fault("absent-pipe", text, span, "hardware.md 2 (devkit CrossCoreSetFlag, dav_3510)")
+        yield Fault("absent-pipe", text, span, "asc-devkit: CrossCoreSetFlag, dav_3510")
 
 
 # --- barrier-match ----------------------------------------------------------------------------
@@ -215,7 +216,7 @@ def barrier_match(sync: Sync) -> list[Fault] | None:
             span = _first_call(instance, function)
             form = instance.barriers[function]
             text = f"{function} ({form.name}) is called {', '.join(parts)}: all must call it equally often"
-            faults.append(Fault("barrier-mismatch", text, span, f"hardware.md 3 ({form.source})"))
+            faults.append(Fault("barrier-mismatch", text, span, form.source))
     return faults
 
 
@@ -266,7 +267,7 @@ def _deliveries(instance: Instance, groups: Sequence[tuple[tuple[int, ...], list
                 f"{len(found)} segments that {word} {numbers(ranks)} read {text}, "
                 f"the first: {_needed(first)} into {first.region}[{first.begin}..{first.end})"
             )
-            yield Fault(code, message, span, "design.md 3 (coverage)")
+            yield Fault(code, message, span, "README, properties: coverage")
 
 
 def _needed(access: Access) -> str:
@@ -296,7 +297,7 @@ def _outputs(instance: Instance, expected: dict[tuple[str, int], int]) -> Iterab
                 if (code, span) not in reported:
                     reported.add((code, span))
                     message = f"{region} of rank {rank}: {text}"
-                    yield Fault(code, message, span, "design.md 3 (coverage)")
+                    yield Fault(code, message, span, "README, properties: coverage")
 
 
 def _gaps(windows: list[tuple[int, int, Event]], size: int) -> Iterable[tuple[str, str, Span]]:

@@ -126,7 +126,7 @@ def show(sources: tuple[str, ...], **reading: Any) -> int:
     return 0
 
 
-_READING = ("entry", "facts", "defines", "include_dirs")
+_READING = ("entry", "facts", "defines", "undefines", "include_dirs")
 """The options that say how sources are read: the arguments of `face.load`."""
 
 
@@ -136,7 +136,7 @@ def _again(sources: tuple[str, ...], reading: dict[str, Any]) -> list[str]:
     for name, option in (("entry", "--entry"), ("facts", "--facts")):
         if reading[name] is not None:
             again += [option, reading[name]]
-    for name, option in (("defines", "-D"), ("include_dirs", "-I")):
+    for name, option in (("defines", "-D"), ("undefines", "-U"), ("include_dirs", "-I")):
         for value in reading[name]:
             again += [option, value]
     return again

@@ -35,6 +35,7 @@ def load(
     entry: str | None = None,
     facts: Source | None = None,
     defines: Sequence[str] = (),
+    undefines: Sequence[str] = (),
     include_dirs: Sequence[Source] = (),
 ) -> list[Protocol]:
     """The protocols of ``sources``; without any, the built-in one.
@@ -43,8 +44,8 @@ def load(
     that returns one) in a Python file, which is run. The other arguments are for kernel headers:
     ``entry`` names one ``__global__`` function instead of all, ``facts`` a TOML file with what the
     sources lack (default: the shipped facts of the all-to-all + matmul kernel), ``defines`` macros
-    as ``X`` or ``X=V``, ``include_dirs`` where quoted includes are searched besides the including
-    file's folder.
+    as ``X`` or ``X=V``, ``undefines`` those that are known to be undefined, ``include_dirs`` where
+    quoted includes are searched besides the including file's folder.
 
     Raises SourceError for a source that cannot be read, UnsupportedError for a construct that is
     not decided, ParameterError for a bad argument.
@@ -52,7 +53,7 @@ def load(
     written = [os.fspath(source) for source in sources]
     references = [(source, split_reference(source)) for source in written]
     headers = [source for source, reference in references if reference is None]
-    macros = _macros(defines)
+    macros = _macros(defines, undefines)
     if not headers and (entry is not None or facts is not None or macros or include_dirs):
         name = next(
             name
@@ -76,7 +77,7 @@ def _load_kernels(
     headers: Sequence[str],
     entry: str | None,
     facts: Source | None,
-    macros: Mapping[str, str],
+    macros: Mapping[str, str | None],
     include_dirs: Sequence[Source],
 ) -> list[Protocol]:
     for folder in include_dirs:
@@ -183,15 +184,23 @@ def _neighbour(path: str) -> str:
     return did_you_mean(os.path.basename(path), names)
 
 
-def _macros(defines: Sequence[str]) -> dict[str, str]:
-    """``X`` and ``X=V`` as a mapping; as compilers do, the last of equal names wins and X alone is 1."""
-    macros = {}
+def _macros(defines: Sequence[str], undefines: Sequence[str]) -> dict[str, str | None]:
+    """Macros by name, None for undefined ones; as for compilers the last wins and X alone is 1."""
+    macros: dict[str, str | None] = {}
     for text in defines:
         name, equals, value = text.partition("=")
-        if not _MACRO.fullmatch(name):
-            raise ParameterError("define", None, f"{text!r} is not of the form NAME or NAME=VALUE")
-        macros[name] = value if equals else "1"
+        macros[_macro(text, name)] = value if equals else "1"
+    for text in undefines:
+        if macros.get(_macro(text, text)) is not None:
+            raise ParameterError("define", None, f"{text} is both defined and undefined")
+        macros[text] = None
     return macros
+
+
+def _macro(text: str, name: str) -> str:
+    if not _MACRO.fullmatch(name):
+        raise ParameterError("define", None, f"{text!r} is not of the form NAME or NAME=VALUE")
+    return name
 
 
 def _protocols(given: Protocol | Source | Sequence[Protocol | Source]) -> list[Protocol]:

@@ -44,6 +44,9 @@ sources = together(
         "--define", "-D", "defines", multiple=True, metavar="X[=V]", help="Define a macro (repeatable)."
     ),
     click.option(
+        "--undefine", "-U", "undefines", multiple=True, metavar="X", help="A macro is undefined (repeatable)."
+    ),
+    click.option(
         "-I",
         "include_dirs",
         multiple=True,
@@ -94,7 +97,12 @@ engines = together(
     ),
     click.option("--cross-check", is_flag=True, help="Let every engine answer alone, and compare."),
     click.option("--max-events", type=int, metavar="N", help="Stop before unrolling more events than this."),
-    click.option("--rlimit", type=int, metavar="N", help="Z3's resource limit a question.  [default: none]"),
+    click.option(
+        "--rlimit",
+        type=int,
+        metavar="N",
+        help="Z3's resource limit a question, 0 for none.  [default: 1000000000]",
+    ),
 )
 """Which questions, and who answers them."""
 

@@ -63,6 +63,8 @@ def _caller() -> Span:
 def _shown(filename: str) -> str:
     """``filename`` relative to the working directory where it lies below it, else its last two parts."""
     path = Path(filename)
+    if path.parent == Path(__file__).parent:
+        return f"mc2proof/protocol/{path.name}"  # wherever the package is installed
     try:
         return str(path.relative_to(Path.cwd()))
     except ValueError:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .cinteger import CType, divide, fits, remainder, wrap
+from .errors import ParameterError
 from .expr import (
     COMPARISONS,
     LOGICAL,
@@ -128,7 +129,9 @@ class Compiler:
     def _variable(self, var: Var) -> Code:
         constant = self.constants.get(var.name)
         if var.kind is VarKind.PARAMETER:
-            if not isinstance(constant, int):
+            if isinstance(constant, tuple):
+                raise ParameterError(var.name, constant, "a number is needed, not an array")
+            if constant is None:
                 raise KeyError(var.name)
             value = wrap(var.type, constant)
             return Code(repr(value), repr(value), False, (value, value))

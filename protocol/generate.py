@@ -25,7 +25,6 @@ from .program import (
     For,
     If,
     Mode,
-    Operation,
     Pipe,
     PipeBarrier,
     Protocol,
@@ -63,7 +62,7 @@ class Generated:
     per_block: bool
     predicted: int
     checked: Sequence[tuple[Span, str]]
-    operations: Sequence[Operation]
+    operations: Sequence[Statement]
     lines: Mapping[int, Span]
 
 
@@ -117,7 +116,7 @@ def _over(limit: int) -> None:
     raise LimitError("max-events", limit, "the events of one core")
 
 
-def _unsupported(operation: Operation, what: str) -> None:
+def _unsupported(operation: Statement, what: str) -> None:
     raise UnsupportedError(what, operation.span)
 
 
@@ -156,7 +155,7 @@ class _Writer:
         self.text: list[str] = []
         self.lines: dict[int, Span] = {}
         self.checked: list[tuple[Span, str]] = []
-        self.operations: list[Operation] = []
+        self.operations: list[Statement] = []
         self.shared = {r.name: r.kind is RegionKind.SHARED for r in protocol.regions}
         self.fresh = itertools.count()
 
@@ -292,7 +291,6 @@ class _Writer:
         return 1
 
     def _index(self, op: Statement) -> int:
-        assert isinstance(op, Operation)
         self.operations.append(op)
         return len(self.operations) - 1
 

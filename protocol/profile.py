@@ -49,7 +49,7 @@ VEC_BARRIER = BarrierForm(
     participants=frozenset({Role.AIV}),
     drains=True,  # shmem: begins with PipeBarrier<PIPE_ALL>
     reserved={Role.AIV: frozenset({14})},  # devkit SyncAll<true>: id 14 on the AIVs
-    source="shmem aclshmemx_barrier_all_vec; devkit SyncAll<true>",
+    source="CANN SHMEM: aclshmemx_barrier_all_vec; asc-devkit: SyncAll<true>",
 )
 MIX_BARRIER = BarrierForm(
     name="mix",
@@ -59,14 +59,14 @@ MIX_BARRIER = BarrierForm(
         Role.AIC: frozenset({11, 12, 13}),
         Role.AIV: frozenset({12, 13}),
     },
-    source="shmem aclshmem_barrier_all, MIX build; devkit SyncAll<false>",
+    source="CANN SHMEM: aclshmem_barrier_all, MIX build; asc-devkit: SyncAll<false>",
 )
 SOFT_BARRIER = BarrierForm(
     name="soft",
     participants=frozenset({Role.AIV}),
     drains=False,  # shmem: neither a pipe barrier nor flags; the AIC returns at once
     reserved={},
-    source="shmem barrier without the MIX macro",
+    source="CANN SHMEM: barrier without the MIX macro",
 )
 
 BARRIERS: Mapping[str, Mapping[BarrierAll, BarrierForm]] = {

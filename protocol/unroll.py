@@ -29,7 +29,7 @@ class Limits:
     """Events of an instance, over all cores."""
     max_states: int = 100_000
     """States that the explorer visits."""
-    rlimit: int = 0
+    rlimit: int = 1_000_000_000
     """Z3's resource limit a question; 0 is none."""
 
 
@@ -99,12 +99,14 @@ def check_values(protocol: Protocol, values: Mapping[str, Value]) -> dict[str, V
         if given is None and p.name == "blocks":
             given = complete.get("ranks")
         if given is None:
-            missing.append(p.name)
+            if p.name != "blocks" or "ranks" not in missing:  # blocks follows ranks
+                missing.append(p.name)
             continue
         for item in given if isinstance(given, tuple) else (given,):
             high = p.type.high if p.high is None else p.high
             if not p.low <= item <= high or not fits(p.type, item):
-                raise ParameterError(p.name, item, f"must be from {p.low} to {high}")
+                domain = f"at least {p.low}" if p.high is None and item < p.low else f"from {p.low} to {high}"
+                raise ParameterError(p.name, item, f"must be {domain}")
         complete[p.name] = given
     if missing:
         raise ParameterError(

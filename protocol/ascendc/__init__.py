@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..program import Protocol
+from .declarations import entry_named
 from .entry import protocol_of
 from .facts import Facts, load_facts, reference_facts
-from .index import build_index, entry_named
+from .index import build_index
 from .parse import read_sources
 
 __all__ = ["Facts", "load_facts", "load_sources", "reference_facts"]

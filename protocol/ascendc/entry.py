@@ -30,11 +30,11 @@ from ..program import (
     Write,
     statements,
 )
-from .calls import parameter_type
 from .contracts import BLOCKS, RANKS
+from .declarations import FunctionDecl, Index
 from .expressions import evaluate
 from .facts import Facts, RegionFact
-from .index import FunctionDecl, Index
+from .inline import parameter_type
 from .lowering import Frame, Lowering, Shared
 from .naming import final_names, mentioned_parameters, parameter_names, pruned, renamed, snake_case
 from .parse import Sources, parse_expression

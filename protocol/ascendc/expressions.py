@@ -15,13 +15,14 @@ from ..errors import SourceError
 from ..expr import Const, Expr, VarKind, binary, select, unary
 from ..program import Load, Reset
 from . import calls
+from .declarations import flatten
 from .flow import scratch
-from .index import flatten
 from .lowering import Lowering
+from .objects import compound_literal
 from .operators import combined, folded, offset, pure
 from .parse import named, text_of
 from .places import field, integer_literal, name_value, place_of, subscript
-from .types import IntType, PointerType, Type
+from .types import BUILTIN_SIZES, IntType, PointerType, Type
 from .values import InitList, Null, Opaque, PlacePointer, Pointer, Value, convert
 
 
@@ -223,9 +224,10 @@ def _expect_type(lo: Lowering, base: Node, descriptor: Node, operand: Node) -> N
     """Refuse ``(x) + y`` that the grammar took for a cast though ``x`` may be a value."""
     name = text_of(base)
     known = lo.types.lookup(flatten(base), lo.frame.context) is not None
-    sized = name in lo.facts.sizes or descriptor.child_by_field_name("declarator") is not None
+    sized = name in lo.facts.sizes or name in BUILTIN_SIZES
+    pointer = descriptor.child_by_field_name("declarator") is not None
     is_value = any(name in scope for scope in lo.frame.scopes)
-    if is_value or not (known or sized):
+    if is_value or not (known or sized or pointer):
         raise lo.unsupported(
             f"`({name}) {text_of(operand)}`: cannot tell a cast from an operator", descriptor
         )
@@ -290,6 +292,6 @@ EXPRESSIONS: dict[str, Callable[[Lowering, Node], Value]] = {
     "cast_expression": _cast,
     "sizeof_expression": _sizeof,
     "call_expression": calls.call,
-    "compound_literal_expression": calls.compound_literal,
+    "compound_literal_expression": compound_literal,
 }
 """How each kind of expression is evaluated; any other kind is refused."""

@@ -1,233 +1,33 @@
 """The index: every class, function, alias and constant that the parsed sources declare.
 
-Used by `types` and `lowering` to look names up. Nothing is lowered here; a declaration inside a
+Fills in `declarations`, where names are looked up. Nothing is lowered here; a declaration inside a
 syntax error is kept and marked, so that only its use is an error.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TypeVar
+from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from ..errors import SourceError, UnsupportedError
-from ..program import Span
+from .declarations import (
+    AliasDecl,
+    ClassDecl,
+    ConstantDecl,
+    FieldDecl,
+    FunctionDecl,
+    Index,
+    Namespace,
+    TemplateParameter,
+    Templates,
+    declared_name,
+    flatten,
+    function_declarator,
+    parameters_of,
+    part_name,
+)
 from .parse import SourceFile, Sources, first_error, named, text_of
-
-Namespace = tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TemplateParameter:
-    """``typename T``, or ``bool B`` with its type node; ``default`` may be None."""
-
-    name: str
-    type_node: Node | None
-    default: Node | None
-
-
-Templates = tuple[TemplateParameter, ...]
-
-
-@dataclass(eq=False, slots=True)
-class Declaration:
-    """Something with a name: where it stands, and the syntax error that surrounds it, if any."""
-
-    name: str
-    namespace: Namespace
-    source: SourceFile
-    node: Node
-    templates: Templates = ()
-    broken: Node | None = None
-
-    @property
-    def span(self) -> Span:
-        """The place of the declaration."""
-        return self.source.span(self.node)
-
-    def check(self) -> None:
-        """Raise SourceError if a syntax error is in the declaration or around it."""
-        self.source.check(self.node)
-        if self.broken is not None:
-            self.source.check(self.broken)
-
-
-@dataclass(eq=False, slots=True)
-class AliasDecl(Declaration):
-    """``using name = type`` or ``typedef type name``; ``declarator`` carries a typedef's ``*``."""
-
-    type_node: Node | None = None
-    declarator: Node | None = None
-
-
-@dataclass(eq=False, slots=True)
-class ConstantDecl(Declaration):
-    """A constant or enumerator; an enumerator without value is ``offset`` after ``value``'s."""
-
-    type_node: Node | None = None
-    value: Node | None = None
-    offset: int = 0
-    enum: str = ""
-
-
-@dataclass(eq=False, slots=True)
-class FieldDecl(Declaration):
-    """A non-static data member."""
-
-    type_node: Node | None = None
-    declarator: Node | None = None
-    default: Node | None = None
-    bits: bool = False
-
-
-@dataclass(eq=False, slots=True)
-class FunctionDecl(Declaration):
-    """A function with a body; ``class_templates`` are the names that its own header gives the class's."""
-
-    static: bool = False
-    virtual: bool = False
-    class_templates: Templates = ()
-    declared: Node | None = None
-
-    @property
-    def declarator(self) -> Node:
-        """The ``name(parameters)`` part."""
-        found = function_declarator(self.node)
-        assert found is not None
-        return found
-
-    @property
-    def parameters(self) -> list[Node]:
-        """The parameter declarations; ``(void)`` has none."""
-        return _parameters(self.declarator)
-
-    @property
-    def defaults(self) -> list[Node | None]:
-        """Default arguments, also those that only the declaration inside the class has."""
-        own = [p.child_by_field_name("default_value") for p in self.parameters]
-        if self.declared is None:
-            return own
-        inside = [p.child_by_field_name("default_value") for p in _parameters(self.declared)]
-        return [a or b for a, b in zip(own, inside, strict=True)]
-
-    @property
-    def body(self) -> Node:
-        """The braces."""
-        body = self.node.child_by_field_name("body")
-        assert body is not None
-        return body
-
-
-@dataclass(eq=False, slots=True)
-class ClassDecl(Declaration):
-    """A class with its members; methods also from outside the class."""
-
-    bases: list[Node] = field(default_factory=list)
-    fields: list[FieldDecl] = field(default_factory=list)
-    methods: dict[str, list[FunctionDecl]] = field(default_factory=dict)
-    declared: dict[str, list[Node]] = field(default_factory=dict)
-    aliases: dict[str, AliasDecl] = field(default_factory=dict)
-    constants: dict[str, ConstantDecl] = field(default_factory=dict)
-    specialised: bool = False
-
-    @property
-    def scope(self) -> Namespace:
-        """The namespace of its members."""
-        return (*self.namespace, self.name)
-
-
-D = TypeVar("D", bound=Declaration)
-
-
-@dataclass(slots=True)
-class Index:
-    """All declarations by name, the entries, and the places where an entry was lost to an error."""
-
-    classes: dict[str, list[ClassDecl]] = field(default_factory=dict)
-    functions: dict[str, list[FunctionDecl]] = field(default_factory=dict)
-    aliases: dict[str, list[AliasDecl]] = field(default_factory=dict)
-    constants: dict[str, list[ConstantDecl]] = field(default_factory=dict)
-    entries: list[FunctionDecl] = field(default_factory=list)
-    lost: list[tuple[SourceFile, Node]] = field(default_factory=list)
-    usings: set[Namespace] = field(default_factory=set)
-    """Namespaces that a ``using`` opens, anywhere in the sources, as written."""
-
-    def find(self, table: dict[str, list[D]], name: str, scope: Sequence[str], here: Namespace) -> list[D]:
-        """The declarations that ``scope::name`` means in namespace ``here``; all of one namespace.
-
-        That is the innermost enclosing one that has it, else one that a ``using`` opens; a name of any
-        other namespace is not meant. Raises UnsupportedError where two opened namespaces have it.
-        """
-        wanted = tuple(scope)
-        by_base: dict[Namespace, list[D]] = {}
-        for declaration in table.get(name, ()):
-            base = declaration.namespace[: len(declaration.namespace) - len(wanted)]
-            if (*base, *wanted) == declaration.namespace:
-                by_base.setdefault(base, []).append(declaration)
-        enclosing = [base for base in by_base if here[: len(base)] == base]
-        if enclosing:
-            return by_base[max(enclosing, key=len)]
-        opened = [base for base in by_base if any(base[-len(u) :] == u for u in self.usings)]
-        if len(opened) > 1:
-            places = " and ".join(by_base[base][0].span.place for base in opened)
-            raise UnsupportedError(f"{name} is ambiguous: {places}", by_base[opened[0]][0].span)
-        return by_base[opened[0]] if opened else []
-
-
-def function_declarator(node: Node) -> Node | None:
-    """The function declarator inside ``node``'s declarator, past ``*`` and ``&``."""
-    declarator = node.child_by_field_name("declarator")
-    while declarator is not None and declarator.type != "function_declarator":
-        inner = declarator.child_by_field_name("declarator")
-        if inner is None and declarator.type == "reference_declarator":
-            inner = named(declarator)[0] if named(declarator) else None
-        declarator = inner
-    return declarator
-
-
-def declared_name(node: Node | None) -> Node | None:
-    """The identifier that a declarator declares."""
-    while node is not None and node.type not in _NAMES:
-        inner = node.child_by_field_name("declarator")
-        node = inner if inner is not None else next(iter(named(node)), None)
-    return node
-
-
-_NAMES = frozenset(
-    {"identifier", "field_identifier", "type_identifier", "qualified_identifier", "operator_name",
-     "destructor_name", "template_function"}
-)  # fmt: skip
-
-
-def _parameters(declarator: Node) -> list[Node]:
-    parameters = declarator.child_by_field_name("parameters")
-    assert parameters is not None
-    found = [p for p in named(parameters) if p.type.endswith("parameter_declaration")]
-    return [] if len(found) == 1 and text_of(found[0]) == "void" else found
-
-
-def flatten(node: Node | None) -> list[Node]:
-    """The parts of ``A::B<T>::c``, in order; template arguments stay on their part."""
-    parts: list[Node] = []
-    while node is not None and node.type in ("qualified_identifier", "dependent_type", "dependent_name"):
-        if node.type != "qualified_identifier":
-            node = next(iter(named(node)), None)
-            continue
-        scope = node.child_by_field_name("scope")
-        if scope is not None:
-            parts.append(scope)
-        node = node.child_by_field_name("name")
-    if node is not None:
-        parts.append(node)
-    return parts
-
-
-def part_name(part: Node) -> str:
-    """The name of one part, without template arguments."""
-    return text_of(part.child_by_field_name("name") or part)
 
 
 def build_index(sources: Sources) -> Index:
@@ -240,6 +40,15 @@ def build_index(sources: Sources) -> Index:
 
 
 _USING = re.compile(rb"\busing\s+(namespace\s)?\s*([\w:\s]+);")
+
+
+_CONTAINERS = frozenset({"namespace_definition", "linkage_specification", "template_declaration"})
+
+
+def _broken_itself(node: Node) -> bool:
+    """Whether a namespace or the like has a syntax error outside the declarations in it."""
+    body = node.child_by_field_name("body") or node
+    return any(child.is_missing or child.type == "ERROR" for child in (*node.children, *body.children))
 
 
 class _Builder:
@@ -266,6 +75,8 @@ class _Builder:
             self.declaration(child, namespace, ())
 
     def declaration(self, node: Node, namespace: Namespace, templates: tuple[Templates, ...]) -> None:
+        if node.has_error and (node.type not in _CONTAINERS or _broken_itself(node)):
+            self.index.damaged.append((self.source, node))
         match node.type:
             case "namespace_definition":
                 name = text_of(node.child_by_field_name("name")).split("::")
@@ -444,7 +255,7 @@ class _Builder:
     def declared_part(self, owner: ClassDecl, function: FunctionDecl) -> None:
         """The declaration inside the class: it alone has defaults and says ``static``."""
         count = len(function.parameters)
-        matching = [d for d in owner.declared.get(function.name, ()) if len(_parameters(d)) == count]
+        matching = [d for d in owner.declared.get(function.name, ()) if len(parameters_of(d)) == count]
         if len(matching) == 1:
             function.declared = matching[0]
             statement = matching[0].parent
@@ -527,21 +338,3 @@ def _declarators(node: Node) -> Iterator[tuple[Node, Node | None]]:
             pending = None
     if pending is not None:
         yield pending, None
-
-
-def entry_named(index: Index, name: str | None, files: Iterable[str]) -> list[FunctionDecl]:
-    """The entries to check, sorted as the sources have them.
-
-    Raises SourceError where there is none, or none called ``name``: a syntax error if one hides it.
-    """
-    chosen = [e for e in index.entries if name is None or e.name == name]
-    if index.lost and (not chosen or name is None):
-        source, node = index.lost[0]
-        source.check(node)
-        raise SourceError("syntax error: a __global__ function cannot be read", source.span(node))
-    if chosen:
-        return chosen
-    if not index.entries:
-        raise SourceError(f"no __global__ function in {', '.join(files)}")
-    known = ", ".join(e.name for e in index.entries)
-    raise SourceError(f"no __global__ function {name}; there is {known}")

@@ -32,7 +32,7 @@ from ..program import (
     WaitUntil,
 )
 from .contracts import BLOCK, BLOCKS, RANK, RANKS, SUB
-from .index import flatten, part_name
+from .declarations import flatten, part_name
 from .lowering import Lowering
 from .parse import text_of
 from .types import VOID, Type

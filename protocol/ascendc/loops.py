@@ -14,12 +14,12 @@ from tree_sitter import Node
 from ..cinteger import CType, common_type
 from ..expr import Const, Expr, VarKind, binary, variables
 from ..program import For, While
+from .declarations import declared_name
 from .flow import Run, close_iteration, enter_loop, loop_changes, scratch
-from .index import declared_name
 from .lowering import Lowering
 from .operators import pure
 from .parse import named, text_of
-from .places import field, variable_place
+from .places import field
 from .types import IntType
 from .values import Location, Place, Value, convert
 
@@ -186,8 +186,6 @@ def _stop(lo: Lowering, loop: Counted) -> Expr | None:
     C++ compares index and bound in their common type. That is the plain comparison of the index with
     the converted bound as long as the index is not negative, or the common type is signed.
     """
-    if variable_place(lo, loop.bound) is None and loop.bound.type == "identifier":
-        pass
     bound = pure(lo, lambda: lo.integer(lo.evaluate(loop.bound), loop.bound), loop.bound)
     common = common_type(loop.ctype, bound.type)
     counts_up_from_zero = isinstance(loop.start, Const) and loop.start.value >= 0

@@ -17,8 +17,8 @@ from ..cinteger import CType
 from ..errors import LimitError, SourceError, UnsupportedError
 from ..expr import Const, Expr, Var, VarKind
 from ..program import Address, Parameter, Role, Span, Statement
+from .declarations import FieldDecl, Index
 from .facts import Facts
-from .index import FieldDecl, Index
 from .parse import Sources, text_of
 from .types import (
     BUILTIN_TYPES,
@@ -48,7 +48,7 @@ from .values import (
 
 MAX_INLINE_DEPTH = 64
 """Calls inlined within each other before the front end gives up."""
-MAX_STEPS = 200_000
+MAX_STEPS = 100_000
 """Statements executed symbolically for one role; nested loops are executed several times each."""
 
 Scopes = list[dict[str, Place]]
@@ -251,8 +251,9 @@ class Lowering:
     def assign(self, place: Place, value: Value, node: Node) -> None:
         """Store ``value``, converted to the type of ``place``."""
         value = self.converted(value, place.type, node)
-        for key in self.members(place.location):
-            del self.store[(*place.location, *key)]
+        if not isinstance(place.type, IntType | PointerType):
+            for key in self.members(place.location):
+                del self.store[(*place.location, *key)]
         self.store.pop(place.location, None)
         if isinstance(value, Record):
             for key, member in value.members.items():
@@ -336,6 +337,12 @@ class Lowering:
             raise SourceError(
                 f"{len(values.items)} values for {place.type}, which holds {most}", self.span(node)
             )
+
+    def forget(self, first: int) -> None:
+        """Drop the variables from number ``first`` on: their function has ended."""
+        dead = [key for key in self.store if isinstance(key[0], int) and key[0] >= first]
+        for key in dead:
+            del self.store[key]
 
     # --- conversions ------------------------------------------------------------------------
 

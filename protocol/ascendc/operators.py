@@ -36,7 +36,7 @@ def combined(lo: Lowering, op: str, left: Value, right: Value, node: Node) -> Va
         return _same_address(lo, op, left, right, node)
     if isinstance(left, Pointer) and isinstance(right, Pointer):
         return _pointer_pair(lo, op, left, right, node)
-    if isinstance(left, Pointer) and op in ("+", "-"):
+    if isinstance(left, Pointer | Null) and op in ("+", "-"):
         return offset(lo, left, op, lo.integer(right, node), node)
     if isinstance(right, Pointer) and op == "+":
         return offset(lo, right, op, lo.integer(left, node), node)

@@ -12,7 +12,7 @@ from ..cinteger import CType, fits
 from ..errors import SourceError
 from ..expr import Const, Expr, binary, unary
 from ..program import Role
-from .index import ConstantDecl, flatten, part_name
+from .declarations import ConstantDecl, flatten, part_name
 from .lowering import Frame, Lowering
 from .parse import named, text_of
 from .types import ArrayType, ClassType, Context, IntType, PointerType
@@ -78,6 +78,7 @@ def name_value(lo: Lowering, node: Node) -> Value:
         value = find(lo, parts, scope, name)
         if value is not None:
             return value
+    lo.index.check_hidden(name)
     raise lo.unsupported(f"name {text_of(node)}: neither the sources nor facts have it", node)
 
 

@@ -207,8 +207,10 @@ def _begins_operand(text: bytearray, position: int) -> bool:
     word = before[1]
     if word[:1].isalnum() or word[:1] == b"_":
         return word in _OPERAND_FOLLOWS
+    if word == b"{":
+        return _opens_initialiser(text, position)
     if word != b")":
-        return word not in (b";", b"{", b"}", b"]", b">")
+        return word not in (b";", b"}", b"]", b">")
     closing = position - 1 - text[max(0, position - 200) : position][::-1].index(b")")
     opening = _opening(text, closing)
     return (
@@ -216,6 +218,21 @@ def _begins_operand(text: bytearray, position: int) -> bool:
         and _is_type_like(bytes(text[opening + 1 : closing]))
         and _begins_operand(text, opening)
     )
+
+
+_BLOCK_WORDS = frozenset({b"else", b"do", b"try", b"const", b"noexcept", b"override", b"final"})
+
+
+def _opens_initialiser(text: bytearray, position: int) -> bool:
+    """Whether the ``{`` before ``position`` begins a list of values, not a block."""
+    brace = text.rindex(b"{", 0, position)
+    before = _BEFORE.search(bytes(text[max(0, brace - 200) : brace]))
+    if before is None:
+        return False
+    word = before[1]
+    if word[:1].isalnum() or word[:1] == b"_":
+        return word not in _BLOCK_WORDS
+    return word in (b"=", b",", b"(", b"{", b">")
 
 
 def _opening(text: bytearray, closing: int) -> int | None:

@@ -12,17 +12,18 @@ from enum import Enum
 
 from tree_sitter import Node
 
+from ..errors import SourceError
 from ..expr import Const, Expr, binary
-from ..program import Span
 from . import loops
-from .calls import Argument, construct, initialise_from
+from .declarations import declared_name, parameters_of
 from .flow import branch
-from .index import declared_name
+from .inline import Argument
 from .lowering import Lowering, Scopes
+from .objects import construct, initialise_from
 from .operators import folded
 from .parse import descendants, named, text_of
-from .places import field, place_of
-from .types import IntType, PointerType, Type
+from .places import field, place_of, variable_place
+from .types import IntType, Type
 from .values import InitList, Place
 
 
@@ -122,10 +123,12 @@ def declare(lo: Lowering, type_node: Node, declarator: Node, node: Node) -> None
     value, inner = None, declarator
     if declarator.type == "init_declarator":
         value, inner = declarator.child_by_field_name("value"), field(declarator, "declarator")
-    if inner.type == "function_declarator":
-        raise lo.unsupported(f"`{text_of(node)}`: a function, or a variable that looks like one", node)
     name = text_of(declared_name(inner))
     wanted = _declared_type(lo, type_node, inner, node)
+    if inner.type == "function_declarator":
+        arguments = _arguments_like_parameters(lo, inner, node)
+        initialise_from(lo, lo.declare(name, wanted), arguments, False, node)
+        return
     if inner.type == "reference_declarator" and value is not None:
         place = place_of(lo, value)
         if place is not None:
@@ -151,6 +154,18 @@ def declare(lo: Lowering, type_node: Node, declarator: Node, node: Node) -> None
             if wanted is None and isinstance(result, Expr):
                 place = lo.declare(name, IntType(result.type))
             lo.assign(place, result, value)
+
+
+def _arguments_like_parameters(lo: Lowering, inner: Node, node: Node) -> list[Argument]:
+    """``T x(a, b)`` reads as a function's declaration; it is a variable if a and b are variables."""
+    arguments = []
+    for parameter in parameters_of(inner):
+        name = parameter.child_by_field_name("type")
+        place = variable_place(lo, name) if name is not None and len(named(parameter)) == 1 else None
+        if place is None:
+            raise lo.unsupported(f"`{text_of(node)}`: a function, or a variable that looks like one", node)
+        arguments.append(Argument(parameter, place, None))
+    return arguments
 
 
 def _declared_type(lo: Lowering, type_node: Node, inner: Node, node: Node) -> Type | None:
@@ -388,6 +403,10 @@ def _do(lo: Lowering, node: Node, rest: Rest | None) -> Flow:
     return Flow.NEXT
 
 
+def _not_here(lo: Lowering, node: Node, rest: Rest | None) -> Flow:
+    raise SourceError("syntax error: a function inside a function, is a } missing before it?", lo.span(node))
+
+
 STATEMENTS: dict[str, Handler] = {
     "compound_statement": _compound,
     "expression_statement": _expression,
@@ -402,7 +421,8 @@ STATEMENTS: dict[str, Handler] = {
     "return_statement": _return,
     "continue_statement": _continue,
     "break_statement": _break,
+    "function_definition": _not_here,
+    "template_declaration": _not_here,
+    "namespace_definition": _not_here,
 }
 """How each kind of statement is run; any other kind is refused."""
-
-_UNUSED = (PointerType, Span)

@@ -15,8 +15,8 @@ from ..cinteger import C_NAMES, CType
 from ..errors import SourceError, UnsupportedError
 from ..expr import Const, Expr
 from ..program import Span
+from .declarations import AliasDecl, ClassDecl, FieldDecl, Index, Namespace, Templates, flatten, part_name
 from .facts import Facts
-from .index import AliasDecl, ClassDecl, FieldDecl, Index, Namespace, Templates, flatten, part_name
 from .parse import SourceFile, named, text_of
 
 

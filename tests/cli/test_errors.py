@@ -41,6 +41,7 @@ USAGE = {
     "facts without sources": (("prove", "--facts", "f.toml"), "facts: applies to kernel sources"),
     "entry without sources": (("show", "--entry", "main"), "entry: applies to kernel sources"),
     "macro": (("prove", "a.h", "-D", "1X"), "define: '1X' is not of the form NAME or NAME=VALUE"),
+    "macro both ways": (("prove", "a.h", "-D", "X", "-U", "X"), "define: X is both defined and undefined"),
     "no trace": (("replay", "x"), "a trace starts with 'v1:'"),
     "damaged trace": (("replay", "v1:AAAA"), "the trace is damaged or cut off: copy it whole"),
     "missing file": (("prove", "kernel.h"), "kernel.h: no such file"),
@@ -141,7 +142,7 @@ def test_python_file_leaves_nothing_behind_and_finds_its_neighbours(run: Callabl
 
 
 def test_a_kernel_gets_no_silent_value(fails: Callable, protocols: Path) -> None:
-    assert "ranks, blocks: no value given" in fails(2, "prove", "protocols.py:hand_over")
+    assert "error: ranks: no value given" in fails(2, "prove", "protocols.py:hand_over")
 
 
 INTERNAL = """

@@ -156,6 +156,7 @@ def test_load_hands_kernel_sources_to_the_front_end(tmp_path: Path, monkeypatch:
         entry="main",
         facts=facts,
         defines=["A", "B=2", "C=", "B=3"],
+        undefines=["D"],
         include_dirs=[str(tmp_path)],
     )
     assert [protocol.name for protocol in loaded] == ["ring-all-to-all"]
@@ -163,7 +164,7 @@ def test_load_hands_kernel_sources_to_the_front_end(tmp_path: Path, monkeypatch:
         "paths": [header],
         "entry": "main",
         "facts": ("facts of", facts),
-        "defines": {"A": "1", "B": "3", "C": ""},
+        "defines": {"A": "1", "B": "3", "C": "", "D": None},
         "include_dirs": [tmp_path],
     }
 

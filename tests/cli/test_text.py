@@ -63,6 +63,13 @@ def test_help(name: str, run: Callable, snapshot: Callable) -> None:
     snapshot(f"help-{name or 'group'}", finished.stdout)
 
 
+def test_help_prints_the_default_that_holds(run: Callable) -> None:
+    """It is written out in `options`, which must not import the limits for ``--help``."""
+    from mc2proof.protocol.unroll import Limits
+
+    assert f"[default: {Limits().rlimit}]" in " ".join(run("prove", "--help").stdout.split())
+
+
 def test_version(run: Callable) -> None:
     finished = run("--version")
     assert (finished.returncode, finished.stdout) == (0, f"mc2proof {version('mc2proof')}\n")

@@ -32,9 +32,7 @@ AROUND_LIMITS = [
     edge + step for bits in (0, 7, 8, 15, 16, 31, 32, 63, 64) for edge in (1 << bits, -(1 << bits))
     for step in (-1, 0, 1)
 ]  # fmt: skip
-numbers = st.one_of(
-    st.sampled_from(AROUND_LIMITS), st.integers(-300, 300), st.integers(-(1 << 66), 1 << 66)
-)
+numbers = st.one_of(st.sampled_from(AROUND_LIMITS), st.integers(-300, 300), st.integers(-(1 << 66), 1 << 66))
 nonzero = numbers.filter(bool)
 
 
@@ -54,7 +52,7 @@ def test_wrap_is_what_the_machine_stores(ctype: CType, value: int) -> None:
 
 @given(value=numbers)
 def test_conversion_to_bool_asks_for_zero(value: int) -> None:
-    assert wrap(CType.BOOL, value) == int(bool(ctypes.c_bool(value).value) if -(1 << 63) <= value else 1)
+    assert wrap(CType.BOOL, value) == int(bool(ctypes.c_bool(value).value) if value >= -(1 << 63) else 1)
     assert fits(CType.BOOL, value) == (value in (0, 1))
 
 

@@ -134,7 +134,11 @@ def grown(inner: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
 
 
 expressions = st.recursive(
-    st.one_of(st.sampled_from(NAMES), st.integers(-3, 9).map(as_expr), st.sampled_from([1 << 31, 1 << 40]).map(as_expr)),
+    st.one_of(
+        st.sampled_from(NAMES),
+        st.integers(-3, 9).map(as_expr),
+        st.sampled_from([1 << 31, 1 << 40]).map(as_expr),
+    ),
     grown,
     max_leaves=7,
 )
@@ -174,6 +178,33 @@ def test_compiled_text_computes_what_evaluate_does(
     assert code.may_wrap or exact == expected
 
 
+BINARY = (*OPERATORS, "<<", ">>", "min", "max", "ceil_div")
+spans = st.tuples(st.integers(-4, 9), st.integers(0, 5)).map(lambda s: (s[0], s[0] + s[1]))
+
+
+@settings(max_examples=400)
+@given(op=st.sampled_from(BINARY), first=spans, second=spans, ctype=st.sampled_from((CType.I32, CType.U64)))
+def test_every_value_of_the_intervals_is_computed_and_bounded(
+    op: str, first: tuple[int, int], second: tuple[int, int], ctype: CType
+) -> None:
+    """One operator over small intervals, with all values that lie in them."""
+    low = ctype.low
+    first, second = ((max(a, low), max(b, low)) for a, b in (first, second))
+    x, y = Var("x", ctype, VarKind.LOOP), Var("y", ctype, VarKind.LOOP)
+    expr = call(op, x, y) if op in ("min", "max", "ceil_div") else binary(op, x, y)
+    code = Compiler({}, {"x": first, "y": second}).compile(expr)
+    for a in range(first[0], first[1] + 1):
+        for b in range(second[0], second[1] + 1):
+            values = {"x": a, "y": b}
+            try:
+                expected = evaluate(expr, values)
+            except (ZeroDivisionError, ValueError):
+                continue
+            assert run(code.wrapped, values) == expected, (a, b)
+            assert run(code.exact, values) == evaluate(expr, values, exact=True), (a, b)
+            assert code.interval[0] <= expected <= code.interval[1], (a, b)
+
+
 @settings(max_examples=300)
 @given(expr=expressions, environment=environments())
 def test_a_value_that_cannot_wrap_has_no_mask(
@@ -196,7 +227,12 @@ def test_intervals_decide_whether_masks_are_needed() -> None:
 
 @pytest.mark.parametrize(
     ("op", "right", "error"),
-    [("/", 0, ZeroDivisionError), ("%", 0, ZeroDivisionError), ("<<", -1, ValueError), (">>", 65, ValueError)],
+    [
+        ("/", 0, ZeroDivisionError),
+        ("%", 0, ZeroDivisionError),
+        ("<<", -1, ValueError),
+        (">>", 65, ValueError),
+    ],
 )
 @pytest.mark.parametrize("left", [5, -5])
 def test_compiled_text_fails_where_evaluate_fails(
@@ -212,7 +248,9 @@ def test_compiled_text_fails_where_evaluate_fails(
         run(code.wrapped, values)
 
 
-@pytest.mark.xfail(strict=True, reason="Compiler._operation drops operands whose result is one value: (1 / x) * 0 is 0")
+@pytest.mark.xfail(
+    strict=True, reason="Compiler._operation drops operands whose result is one value: (1 / x) * 0 is 0"
+)
 def test_a_product_with_zero_still_computes_its_other_operand() -> None:
     x = Var("x", CType.I64, VarKind.LOOP)
     expr = (as_expr(1) / x) * 0

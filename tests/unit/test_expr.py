@@ -1,5 +1,6 @@
 """Building and printing expressions: types, folding, and text that C reads back as the same tree."""
 
+import itertools
 import re
 
 import pytest
@@ -104,8 +105,8 @@ def test_python_operators_build_what_they_say() -> None:
     ops = ["+", "-", "*", "/", "/", "%", "&", "|", "<<", ">>", "<", "<=", ">", ">=", "==", "!=", "&&", "||"]
     assert [e.op for e in built if isinstance(e, Binary)] == ops
     assert [(e.left, e.right) for e in built[:16] if isinstance(e, Binary)] == [(A, B)] * 16
-    assert 5 - A == Binary("-", Const(5), A, CType.I64)
-    assert -A == Unary("-", A, CType.I64)
+    assert Binary("-", Const(5), A, CType.I64) == 5 - A
+    assert Unary("-", A, CType.I64) == -A
 
 
 def test_unknown_operators_are_refused() -> None:
@@ -149,6 +150,20 @@ def test_folding_never_changes_the_value(op: str, ctypes_: tuple[CType, CType], 
         assert folded.type is whole.type
 
 
+@pytest.mark.parametrize("op", [*ARITHMETIC, *COMPARISONS, "<<", ">>", "&&", "||"])
+def test_no_constant_is_taken_for_neutral_that_is_not(op: str) -> None:
+    for constant, value in itertools.product((-1, 0, 1, 2), (-3, 0, 1, 5)):
+        for folded, whole in (
+            (binary(op, A, constant), {"a": value, "b": constant}),
+            (binary(op, constant, A), {"b": value, "a": constant}),
+        ):
+            try:
+                expected = evaluate(binary(op, A, B), whole)
+            except (ZeroDivisionError, ValueError):
+                continue
+            assert evaluate(folded, {"a": value}) == expected, (constant, value)
+
+
 @given(function=st.sampled_from(("min", "max", "ceil_div")), data=st.data())
 def test_folding_calls_never_changes_the_value(function: str, data: st.DataObject) -> None:
     a, b = data.draw(st.integers(-20, 20)), data.draw(st.integers(-20, 20))
@@ -189,7 +204,9 @@ def test_casts_of_constants_fold_where_they_fit() -> None:
     assert cast(CType.U8, Const(255, CType.I32)) == Const(255, CType.U8)
     assert cast(CType.BOOL, Const(7, CType.I32)) == Const(1, CType.BOOL)
     assert cast(CType.I64, A) is A
-    assert all(fits(c.type, c.value) for c in [as_expr(5), as_expr(True), as_expr(-1)] if isinstance(c, Const))
+    assert all(
+        fits(c.type, c.value) for c in [as_expr(5), as_expr(True), as_expr(-1)] if isinstance(c, Const)
+    )
 
 
 # --- walking ----------------------------------------------------------------------------------

@@ -76,21 +76,21 @@ class Oracle:
         for reader in self.reads:
             found |= self._reader(reader)
         for a, b in itertools.combinations(self.writes, 2):
-            if (a.core, a.event) != (b.core, b.event) and overlap(a.access, b.access):
-                if not (a.access.add and b.access.add) and not self.disjoint_in_time(a, b):
-                    found.add("no-write-conflict")
-        for source in self.sources:
-            for w in self.writes:
-                if (w.core, w.event) != (source.core, source.event) and overlap(w.access, source.access):
-                    if not self.disjoint_in_time(w, source):
-                        found.add("no-overwrite-before-read")
+            if (a.access.add and b.access.add) or not distinct_and_overlapping(a, b):
+                continue
+            if not self.disjoint_in_time(a, b):
+                found.add("no-write-conflict")
+        for source, w in itertools.product(self.sources, self.writes):
+            if distinct_and_overlapping(source, w) and not self.disjoint_in_time(w, source):
+                found.add("no-overwrite-before-read")
         for put in self.puts:
             if not self.before(self.end(put), self.sync.last(put.core)):
                 found.add("completion")
         return found
 
     def _reader(self, reader: Place) -> set[str]:
-        access, found = reader.access, set()
+        access = reader.access
+        found: set[str] = set()
         if access.origin is None:
             return found
         touching = [w for w in self.writes if overlap(w.access, access)]
@@ -103,20 +103,24 @@ class Oracle:
         for byte in edges[:-1]:
             here = [w for w in touching if w.access.begin <= byte < w.access.end]
             needed = [w for w in here if source_of(w.access, byte) == source_of(access, byte)]
-            if not any(self.before(self.end(n), self.begin(reader)) for n in needed):
-                if not needed or self.past[self.begin(reader)] is not None:
-                    found.add("no-read-before-write")
+            begins = self.past[self.begin(reader)] is not None
+            if begins and not any(self.before(self.end(n), self.begin(reader)) for n in needed):
+                found.add("no-read-before-write")
             for n in needed:
-                if self.event(n).kind is Kind.PUT and self.before(self.begin(n), self.begin(reader)):
-                    if not self.before(self.end(n), self.begin(reader)):
-                        found.add("completion")
+                posted = self.before(self.begin(n), self.begin(reader))
+                landed = self.before(self.end(n), self.begin(reader))
+                if self.event(n).kind is Kind.PUT and posted and not landed:
+                    found.add("completion")
             for w in here:
                 if w in needed or not needed or self.before(self.end(reader), self.begin(w)):
                     continue
                 if not any(self.before(self.begin(w), self.begin(n)) for n in needed):
                     found.add("no-overwrite-before-read")
-        # a reader that never begins violates nothing
-        return found if self.past[self.begin(reader)] is not None else found - {"no-read-before-write"}
+        return found
+
+
+def distinct_and_overlapping(a: Place, b: Place) -> bool:
+    return (a.core, a.event) != (b.core, b.event) and overlap(a.access, b.access)
 
 
 def overlap(a: Access, b: Access) -> bool:
@@ -162,7 +166,10 @@ def test_a_window_is_cut_where_its_writers_change(start: Start, instantiate: Ins
         aiv.put(1, Address(heap, as_expr(0)), Address(a, as_expr(0)), 8)
         aiv.put(1, Address(heap, as_expr(6)), Address(a, as_expr(20)), 8)
     with aiv.when(p.rank.eq(1)):
-        aiv.read(Pipe.MTE2, window(Address(heap, as_expr(4)), 12, origin=Origin(as_expr(0), Address(a, as_expr(4)))))
+        aiv.read(
+            Pipe.MTE2,
+            window(Address(heap, as_expr(4)), 12, origin=Origin(as_expr(0), Address(a, as_expr(4)))),
+        )
     instance = instantiate(p.build(), ranks=2)
     reader = Place(1, 0, instance.cores[1].events[0].reads[0])
     found = pieces(instance, Writes(instance), reader)

@@ -87,7 +87,9 @@ def test_a_trace_reproduces_its_claim(protocol: Protocol, text: str) -> None:
 
 def test_a_trace_of_another_program_is_refused(start: Start, protocol: Protocol, text: str) -> None:
     other = stuck_protocol(start, "other", flag=1)
-    with pytest.raises(TraceError, match=rf"of program {protocol.digest()}, not of other \({other.digest()}\)"):
+    with pytest.raises(
+        TraceError, match=rf"of program {protocol.digest()}, not of other \({other.digest()}\)"
+    ):
         replay(text, [other])
 
 
@@ -151,6 +153,8 @@ def test_a_meeting_is_shown_as_one_step(start: Start) -> None:
     p = start()
     p.role(Role.AIV).barrier()
     p.role(Role.AIV).wait_flag(Pipe.S, 0)
-    report = prove_protocols([p.build()], {"ranks": 3, "blocks": 1}, profile=ASCEND950, barrier_all=BarrierAll.VEC)
+    report = prove_protocols(
+        [p.build()], {"ranks": 3, "blocks": 1}, profile=ASCEND950, barrier_all=BarrierAll.VEC
+    )
     (_, _, example), *_ = shown(report)
     assert [(s.core, s.operation) for s in example.steps] == [("all 1 cores", "meet in aclshmem_barrier_all")]

@@ -21,7 +21,9 @@ def pasts(predecessors: list[list[int]] | tuple[tuple[int, ...], ...]) -> list[i
     return masks
 
 
-def happening(predecessors: list[list[int]] | tuple[tuple[int, ...], ...], blocked: frozenset[int]) -> set[int]:
+def happening(
+    predecessors: list[list[int]] | tuple[tuple[int, ...], ...], blocked: frozenset[int]
+) -> set[int]:
     """Every vertex that some timing reaches."""
     done: set[int] = set()
     grown = True

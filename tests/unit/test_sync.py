@@ -23,7 +23,11 @@ def test_the_kth_wait_takes_the_kth_set(start: Start, instantiate: Instantiate) 
         p.role(Role.AIC).wait_flag(Pipe.MTE2, flag)
     sync = synchronise(instantiate(p.build()))
     assert sync.undetermined is None
-    matched = {sync.locate(wait)[1]: sync.locate(setter)[1] for wait, setter in sync.released_by.items() if setter is not None}
+    matched = {
+        sync.locate(wait)[1]: sync.locate(setter)[1]
+        for wait, setter in sync.released_by.items()
+        if setter is not None
+    }
     assert matched == {0: 0, 1: 2, 2: 1}
     assert [u.event for u in sync.sets[Counter(1, 0)]] == [0, 2]
     assert [u.event for u in sync.waits[Counter(1, 0)]] == [0, 1]

@@ -109,7 +109,9 @@ def programs(draw: st.DrawFn, *, locals_too: bool) -> Protocol:
                     aiv.let("x", (operand() + 1) % 4)
             elif kind == "l":
                 step = draw(st.integers(1, 2))
-                with aiv.loop(f"i{next(fresh)}", operand(bounds=True), start=operand(bounds=True), step=step) as i:
+                with aiv.loop(
+                    f"i{next(fresh)}", operand(bounds=True), start=operand(bounds=True), step=step
+                ) as i:
                     scope.append(i)
                     body(depth + 1)
                     scope.pop()
@@ -231,7 +233,9 @@ def test_a_loop_bounded_by_a_local_is_counted_while_it_runs(start: Start, bound:
             unroll(p.build(), {"ranks": 1}, limits=Limits(max_events=5_000))
 
 
-@pytest.mark.xfail(strict=True, raises=LimitError, reason="an index bounded by a local has no useful interval")
+@pytest.mark.xfail(
+    strict=True, raises=LimitError, reason="an index bounded by a local has no useful interval"
+)
 def test_a_loop_inside_one_bounded_by_a_local_runs(start: Start) -> None:
     p = start()
     aiv = p.role(Role.AIV)
@@ -263,14 +267,16 @@ def with_parameters(start: Start) -> Protocol:
 
 
 def test_one_error_names_every_missing_parameter(start: Start) -> None:
-    with pytest.raises(ParameterError, match="ranks, blocks, tiles, depth") as caught:
+    with pytest.raises(ParameterError, match=r"^ranks, tiles, depth: ") as caught:
         unroll(with_parameters(start), {})
     assert "m" not in caught.value.name.split(", ")
     assert caught.value.exit_code == 2
 
 
 def test_an_unknown_parameter_is_refused_with_the_known_ones(start: Start) -> None:
-    with pytest.raises(ParameterError, match=r"tile = 3: .* no such parameter .*ranks, blocks, tiles, depth, m"):
+    with pytest.raises(
+        ParameterError, match=r"tile = 3: .* no such parameter .*ranks, blocks, tiles, depth, m"
+    ):
         unroll(with_parameters(start), {"tile": 3})
 
 
@@ -290,7 +296,9 @@ def test_blocks_are_as_many_as_ranks_unless_given(start: Start) -> None:
     complete = check_values(with_parameters(start), {"ranks": 3, "tiles": 1, "depth": 2})
     assert complete == {"ranks": 3, "blocks": 3, "tiles": 1, "depth": 2, "m": 4}
     assert list(complete) == ["ranks", "blocks", "tiles", "depth", "m"]
-    assert check_values(with_parameters(start), {"ranks": 3, "blocks": 1, "tiles": 1, "depth": 2})["blocks"] == 1
+    assert (
+        check_values(with_parameters(start), {"ranks": 3, "blocks": 1, "tiles": 1, "depth": 2})["blocks"] == 1
+    )
 
 
 def test_an_array_where_a_number_is_needed_is_refused(start: Start) -> None:
@@ -360,7 +368,9 @@ def test_an_array_element_needs_a_value(start: Start) -> None:
         unroll(p.build(), {"ranks": 1})
 
 
-@pytest.mark.xfail(strict=True, raises=NameError, reason="an unassigned local is a NameError of the generated code")
+@pytest.mark.xfail(
+    strict=True, raises=NameError, reason="an unassigned local is a NameError of the generated code"
+)
 @pytest.mark.parametrize("kind", ["scalar", "array", "index after its loop"])
 def test_a_local_needs_a_value(start: Start, kind: str) -> None:
     p = start()
@@ -389,7 +399,9 @@ def test_an_inner_loop_shadows_an_outer_one(start: Start) -> None:
     assert raw_ids(unroll(p.build(), {"ranks": 1})) == [0, 1]
 
 
-@pytest.mark.xfail(strict=True, raises=KeyError, reason="_compute deletes the interval of an outer loop's index")
+@pytest.mark.xfail(
+    strict=True, raises=KeyError, reason="_compute deletes the interval of an outer loop's index"
+)
 def test_a_segment_shadows_an_outer_loop(start: Start) -> None:
     p = start()
     a = p.region("a", RegionKind.INPUT, 64)
@@ -518,7 +530,9 @@ def test_a_compute_reads_segment_by_segment_then_writes(start: Start, instantiat
 def test_a_segment_that_reads_nothing_is_no_event(start: Start, instantiate: Instantiate) -> None:
     p = start()
     a = p.region("a", RegionKind.INPUT, 64)
-    p.role(Role.AIC).compute("matmul", "s", 4, reads=[window(Address(a, as_expr(0)), 4, guard=segment_index("s") > 2)])
+    p.role(Role.AIC).compute(
+        "matmul", "s", 4, reads=[window(Address(a, as_expr(0)), 4, guard=segment_index("s") > 2)]
+    )
     assert [e.kind for e in instantiate(p.build()).cores[0].events] == [Kind.READ, Kind.WRITE, Kind.END]
 
 
@@ -615,8 +629,7 @@ def test_a_wait_of_the_a2_holds_the_core_whatever_it_names(
 # --- what is not decided ----------------------------------------------------------------------
 
 WORD, DATA = Address("h", as_expr(0)), Address("h", as_expr(8))
-LOAD_FAILS = pytest.mark.xfail(strict=True, raises=AssertionError, reason="_refuse takes a Load for an Operation")
-UNDECIDED_NAMED: list[tuple[str, Statement]] = [
+UNDECIDED: list[tuple[str, Statement]] = [
     ("PutSignal", PutSignal(as_expr(1), DATA, DATA, as_expr(8), WORD, as_expr(1), Mode.ADD, HERE)),
     ("Signal", Signal(as_expr(1), WORD, as_expr(1), Mode.STORE, HERE)),
     ("WaitUntil", WaitUntil(WORD, "==", as_expr(1), HERE)),
@@ -628,13 +641,9 @@ UNDECIDED_NAMED: list[tuple[str, Statement]] = [
     ("Load", Load(Var("x", CType.I64, VarKind.LOCAL), WORD, HERE)),
     *((f"mode {mode}", SetFlag(mode, Pipe.MTE3, as_expr(0), HERE)) for mode in (0, 1, 4)),
 ]
-UNDECIDED = [
-    pytest.param(name, s, id=name, marks=[LOAD_FAILS] if isinstance(s, Load) else [])
-    for name, s in UNDECIDED_NAMED
-]
 
 
-@pytest.mark.parametrize(("name", "statement"), UNDECIDED)
+@pytest.mark.parametrize(("name", "statement"), UNDECIDED, ids=[name for name, _ in UNDECIDED])
 def test_what_is_not_decided_is_refused_by_name_and_place(
     start: Start, name: str, statement: Statement
 ) -> None:
@@ -646,7 +655,7 @@ def test_what_is_not_decided_is_refused_by_name_and_place(
     assert (caught.value.span, caught.value.exit_code) == (HERE, 3)
 
 
-@pytest.mark.parametrize(("name", "statement"), UNDECIDED)
+@pytest.mark.parametrize(("name", "statement"), UNDECIDED, ids=[name for name, _ in UNDECIDED])
 def test_what_is_never_executed_is_not_refused(start: Start, name: str, statement: Statement) -> None:
     p = start()
     p.region("h", RegionKind.SHARED, 64)

@@ -79,6 +79,12 @@ def test_what_is_no_such_cast_stays(text: str) -> None:
     assert prepared(text) == text
 
 
+def test_casts_in_braces_but_not_at_the_start_of_a_statement() -> None:
+    assert prepared("T p{(A)(x) + y, (A)(z) - y};") == "T p{ A (x) + y,  A (z) - y};"
+    assert prepared("f({(A)(x) + y});") == "f({ A (x) + y});"
+    assert prepared("void f() { (A)(x); if (b) { (A)(x); } }") == "void f() { (A)(x); if (b) { (A)(x); } }"
+
+
 def test_a_cast_of_a_cast() -> None:
     assert prepared("p = (uint64_t)(T)(a) + b;") == "p = (uint64_t) T (a) + b;"
     assert prepared("p = (S)(T)(a) + b;") == "p = (S) T (a) + b;"

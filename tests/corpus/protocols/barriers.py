@@ -1,0 +1,79 @@
+"""Faults of barriers: who calls them, in which order, and what they wait for."""
+
+from mc2proof.protocol.builder import ProtocolBuilder, window
+from mc2proof.protocol.cinteger import CType
+from mc2proof.protocol.expr import Element, Expr, VarKind, as_expr
+from mc2proof.protocol.program import Address, Origin, Pipe, Protocol, RegionKind, Role
+
+BYTES = 8
+MIXED, VECTOR = "aclshmem_barrier_all", "aclshmemx_barrier_all_vec"
+
+
+def started(name: str) -> tuple[ProtocolBuilder, Expr]:
+    p = ProtocolBuilder(name)
+    ranks = p.parameter("ranks", low=1)
+    p.parameter("blocks", low=1)
+    return p, ranks
+
+
+def empty_rank(*, skips: bool) -> Protocol:
+    """A rank without tokens moves no data; it must not skip the meeting as well."""
+    p, ranks = started("empty rank")
+    p.parameter("cnt", meaning="tokens of each rank")
+    heap = Address(p.region("heap", RegionKind.SHARED, BYTES), as_expr(0))
+    source = Address(p.region("source", RegionKind.INPUT, BYTES), as_expr(0))
+    aiv = p.role(Role.AIV)
+    to, sender = (p.rank + 1) % ranks, (p.rank + ranks - 1) % ranks
+
+    def has_tokens(rank: Expr) -> Expr:
+        return Element("cnt", rank, CType.I64, VarKind.PARAMETER) > 0
+
+    with aiv.when(has_tokens(p.rank)):
+        aiv.put(to, heap, source, BYTES)
+        aiv.quiet(to)
+        if skips:
+            aiv.barrier()
+    if not skips:
+        aiv.barrier()
+    with aiv.when(has_tokens(sender)):
+        aiv.read(Pipe.MTE2, window(heap, BYTES, origin=Origin(sender, source)))
+    return p.build()
+
+
+def two_barriers(*, opposite: bool, cubes: bool = True) -> Protocol:
+    """Two collectives, on rank 1 perhaps in the opposite order; the cubes take part in the mixed one."""
+    p, _ = started("two barriers")
+    aiv, aic = p.role(Role.AIV), p.role(Role.AIC)
+    with aiv.when(p.rank.eq(1) if opposite else 0):
+        aiv.barrier(VECTOR)
+        aiv.barrier(MIXED)
+    with aiv.otherwise():
+        aiv.barrier(MIXED)
+        aiv.barrier(VECTOR)
+    if cubes:
+        aic.barrier(MIXED)
+    else:
+        aic.pipe_barrier()
+    return p.build()
+
+
+def drained(*, drain: str) -> Protocol:
+    """A vector writes its buffer, all meet, and its cube reads it.
+
+    ``drain``: an explicit pipe barrier before the meeting, of one pipe or of all, or none.
+    """
+    p, ranks = started("drained")
+    heap = Address(p.region("heap", RegionKind.SHARED, BYTES), as_expr(0))
+    source = Address(p.region("source", RegionKind.INPUT, BYTES), as_expr(0))
+    sent = Address(p.region("sent", RegionKind.PRIVATE, BYTES), as_expr(0))
+    aiv = p.role(Role.AIV)
+    to, sender = (p.rank + 1) % ranks, (p.rank + ranks - 1) % ranks
+    aiv.write(Pipe.V, window(sent, BYTES, origin=Origin(p.rank, source)))
+    if drain != "none":
+        aiv.pipe_barrier(Pipe[drain])
+    aiv.barrier()
+    aiv.put(to, heap, sent, BYTES)
+    aiv.quiet(to)
+    aiv.barrier()
+    aiv.read(Pipe.MTE2, window(heap, BYTES, origin=Origin(sender, sent)))
+    return p.build()

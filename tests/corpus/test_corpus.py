@@ -1,0 +1,275 @@
+"""Every protocol of the manifest gets its expected verdicts, from every engine that applies.
+
+How to add one is in README.md. An entry without ``engines`` is decided by all three.
+"""
+
+import importlib.util
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from mc2proof.checker.analysis import Analysis, analyse
+from mc2proof.checker.ask import Answers, ask, compare
+from mc2proof.checker.engine import Declined, Engine
+from mc2proof.checker.explorer import Explorer
+from mc2proof.checker.happens_before import HappensBefore
+from mc2proof.checker.properties import PROPERTIES
+from mc2proof.checker.prove import prove_protocols
+from mc2proof.checker.report import Report, Severity, Verdict
+from mc2proof.checker.smt import Cuts
+from mc2proof.checker.smt_times import Times
+from mc2proof.protocol.profile import PROFILES, BarrierAll
+from mc2proof.protocol.program import Protocol
+from mc2proof.protocol.replay import replay
+from mc2proof.protocol.unroll import Limits, unroll
+
+HERE = Path(__file__).parent
+ENGINES = ("happens-before", "z3", "explore")
+ROWS = tuple(PROPERTIES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """Rows that are wrong for a reason that is known."""
+
+    rows: list[str]
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One protocol at some parameters: what is expected. ``violated`` has the codes of the errors."""
+
+    name: str
+    protocol: str
+    parameters: dict[str, Any]
+    events: int
+    arguments: dict[str, Any] = field(default_factory=dict)
+    profile: str = "ascend950"
+    barrier_all: str = "vec"
+    strict_ids: bool = False
+    engines: tuple[str, ...] = ENGINES
+    proved: tuple[str, ...] = ()
+    violated: dict[str, list[str]] = field(default_factory=dict)
+    vacuous: tuple[str, ...] = ()
+    unsupported: tuple[str, ...] = ()
+    warnings: dict[str, list[str]] = field(default_factory=dict)
+    known_bug: dict[str, Any] | None = None
+
+    def build(self) -> Protocol:
+        module, _, function = self.protocol.partition(".")
+        make: Callable[..., Protocol] = getattr(load(module), function)
+        return make(**self.arguments)
+
+    @property
+    def values(self) -> dict[str, int | tuple[int, ...]]:
+        return {n: tuple(v) if isinstance(v, list) else v for n, v in self.parameters.items()}
+
+    @property
+    def known(self) -> Known:
+        return Known(**self.known_bug) if self.known_bug else Known(rows=[], reason="")
+
+    def expected(self) -> dict[str, tuple[str, list[str]]]:
+        """Verdict and error codes of every row."""
+        table = {name: ("PROVED", []) for name in self.proved}
+        table |= {name: ("VACUOUS", []) for name in self.vacuous}
+        table |= {name: ("UNSUPPORTED", []) for name in self.unsupported}
+        return {**table, **{name: ("VIOLATED", sorted(c)) for name, c in self.violated.items()}}
+
+    def report(self, engine: str = "auto", **options: Any) -> Report:
+        return prove_protocols(
+            [self.build()],
+            self.values,
+            profile=PROFILES[self.profile],
+            barrier_all=BarrierAll(self.barrier_all),
+            strict_ids=self.strict_ids,
+            engine=engine,
+            **options,
+        )
+
+    def analysis(self) -> Analysis:
+        instance = unroll(
+            self.build(),
+            self.values,
+            profile=PROFILES[self.profile],
+            barrier_all=BarrierAll(self.barrier_all),
+        )
+        return analyse(instance)
+
+
+@cache
+def load(name: str) -> ModuleType:
+    """The module ``protocols/NAME.py``."""
+    spec = importlib.util.spec_from_file_location(f"corpus_{name}", HERE / "protocols" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+MANIFEST = [
+    Entry(**raw) for raw in tomllib.loads((HERE / "manifest.toml").read_text(encoding="utf-8"))["entry"]
+]
+DECIDED = [e for e in MANIFEST if not e.unsupported and set(e.known.rows) != set(ROWS)]
+KNOWN = [
+    pytest.param(e, id=e.name, marks=pytest.mark.xfail(strict=True, reason=e.known.reason))
+    for e in MANIFEST
+    if e.known_bug
+]
+named = pytest.mark.parametrize("entry", MANIFEST, ids=lambda e: e.name)
+decided = pytest.mark.parametrize("entry", DECIDED, ids=lambda e: e.name)
+
+
+def found(report: Report) -> dict[str, tuple[str, list[str]]]:
+    """Verdict and error codes of every row of ``report``."""
+    return {
+        r.property: (
+            r.verdict.name,
+            sorted({f.code for f in r.findings if f.severity is Severity.ERROR}),
+        )
+        for r in report.results
+    }
+
+
+def but(table: dict[str, tuple[str, list[str]]], rows: list[str]) -> dict[str, tuple[str, list[str]]]:
+    return {name: row for name, row in table.items() if name not in rows}
+
+
+# --- the manifest itself ----------------------------------------------------------------------
+
+
+@named
+def test_every_row_is_expected_once(entry: Entry) -> None:
+    rows = [*entry.proved, *entry.violated, *entry.vacuous, *entry.unsupported]
+    assert sorted(rows) == sorted(ROWS)
+    assert all(entry.violated.values())
+    assert set(entry.engines) <= set(ENGINES)
+    assert set(entry.known.rows) <= set(ROWS)
+
+
+def test_names_and_protocols_are_complete() -> None:
+    names = [e.name for e in MANIFEST]
+    assert len(set(names)) == len(names)
+    used = {e.protocol for e in MANIFEST}
+    for path in sorted((HERE / "protocols").glob("*.py")):
+        functions = [
+            f"{path.stem}.{n}"
+            for n, f in vars(load(path.stem)).items()
+            if callable(f) and getattr(f, "__module__", "") == f"corpus_{path.stem}" and n != "started"
+        ]
+        assert set(functions) <= used, path.stem
+
+
+def test_every_property_is_violated_and_proved_by_some_entry() -> None:
+    for name in ROWS:
+        assert any(name in e.violated for e in MANIFEST), name
+        assert any(name in e.proved for e in MANIFEST), name
+
+
+def test_every_faulty_protocol_has_a_safe_form() -> None:
+    faulty = {e.protocol for e in MANIFEST if e.violated}
+    safe = {e.protocol for e in MANIFEST if not e.violated and not e.unsupported}
+    assert faulty <= safe
+
+
+# --- verdicts ---------------------------------------------------------------------------------
+
+
+@named
+def test_verdicts(entry: Entry) -> None:
+    """As ``mc2proof prove`` gives them: both proof engines, compared."""
+    report = entry.report()
+    assert but(found(report), entry.known.rows) == but(entry.expected(), entry.known.rows)
+    warnings = {
+        r.property: sorted({f.code for f in r.findings if f.severity is Severity.WARNING})
+        for r in report.results
+    }
+    assert {name: codes for name, codes in warnings.items() if codes} == entry.warnings
+
+
+@pytest.mark.parametrize("entry", KNOWN)
+def test_known_bugs_are_still_there(entry: Entry) -> None:
+    report = found(entry.report())
+    assert {n: report[n] for n in entry.known.rows} == {n: entry.expected()[n] for n in entry.known.rows}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@decided
+def test_each_engine_alone(entry: Entry, engine: str) -> None:
+    """Every engine that applies gives every verdict; the others say why they do not."""
+    report = entry.report(engine)
+    if engine in entry.engines:
+        assert but(found(report), entry.known.rows) == but(entry.expected(), entry.known.rows)
+    else:
+        unknown = [r for r in report.results if r.verdict is Verdict.UNKNOWN]
+        assert unknown
+        assert all((r.reason or "").startswith(f"{engine}: ") for r in unknown)
+
+
+@decided
+def test_engines_agree_on_every_obligation(entry: Entry) -> None:
+    """Also Z3's general form where the special one applies, and the explorer without its reduction."""
+    analysis = entry.analysis()
+    makers: dict[str, Callable[[], Engine]] = {
+        "happens-before": lambda: HappensBefore(analysis.sync),
+        "cuts": lambda: Cuts(analysis.sync),
+        "times": lambda: Times(analysis.sync),
+        "explore": lambda: Explorer(analysis.sync, analysis.obligations, max_states=100_000),
+        "everything": lambda: Explorer(analysis.sync, analysis.obligations, max_states=6_000, reduce=False),
+    }
+    answers = []
+    for name, make in makers.items():
+        try:
+            engine = make()
+        except Declined:
+            continue
+        violated = engine.violated(analysis.obligations)
+        answers.append(Answers(name, None, engine.stuck(), engine.completes(), violated))
+    assert {a.engine for a in answers} >= {"times", "explore"}
+    compare(analysis, answers)
+
+
+@decided
+def test_what_was_chosen_alone_is_answered_alike(entry: Entry) -> None:
+    analysis = entry.analysis()
+    whole = ask("happens-before", analysis, ROWS, Limits())
+    if whole.declined is None:
+        for name in ROWS:
+            part = ask("happens-before", analysis, [name], Limits())
+            assert part.violated == [i for i in whole.violated if analysis.obligations[i].property == name]
+
+
+@decided
+def test_size(entry: Entry) -> None:
+    assert entry.analysis().instance.event_count() == entry.events
+
+
+@pytest.mark.parametrize("entry", [e for e in DECIDED if e.violated], ids=lambda e: e.name)
+def test_counterexamples_replay(entry: Entry) -> None:
+    protocol, shown = entry.build(), 0
+    for result in entry.report().results:
+        codes = {f.code for f in result.findings if f.severity is Severity.ERROR}
+        examples = {f.code: f.counterexample for f in result.findings if f.counterexample is not None}
+        assert set(examples) == codes
+        for code, example in examples.items():
+            if example.trace is not None:
+                shown += 1
+                again = replay(example.trace, [protocol])
+                assert (again.reproduced, again.property, again.code) == (True, result.property, code)
+    timed = {"deadlock", "overwrite", "read-before-write", "source-overwritten", "write-conflict"}
+    assert shown or not timed & {c for codes in entry.violated.values() for c in codes}
+
+
+@decided
+def test_findings_have_a_place(entry: Entry) -> None:
+    # a counter that is not matched once for all timings has no single set to point at
+    places = [(f.file, f.line) for r in entry.report().results for f in r.findings]
+    if entry.engines == ENGINES:
+        assert all(file.endswith(".py") and line > 0 for file, line in places)
