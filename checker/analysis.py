@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ..protocol.instance import Instance, Kind
+from ..protocol.program import RegionKind, Span
 from ..protocol.sync import Sync, synchronise
 from .obligations import (
     Obligation,
@@ -48,13 +49,18 @@ class Kinds:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """One instance with its points, the pieces of its reads, and all obligations in order."""
+    """One instance with its points, the pieces of its reads, and all obligations in order.
+
+    ``forwarded``: a put that sends on bytes which are no input. What such bytes must be, nothing
+    says, so rows that judge data cannot be PROVED.
+    """
 
     instance: Instance
     sync: Sync
     groups: tuple[tuple[tuple[int, ...], list[Piece]], ...]
     obligations: tuple[Obligation, ...]
     kinds: Kinds
+    forwarded: Span | None
 
     def of(self, name: str) -> list[int]:
         """Indices of the obligations of property ``name``."""
@@ -71,7 +77,7 @@ def analyse(instance: Instance) -> Analysis:
     groups = all_pieces(instance, writes)
     obligations = memory_obligations(sync, writes, groups)
     obligations += backlog_obligations(sync, cap=instance.profile.counter_cap)
-    return Analysis(instance, sync, tuple(groups), tuple(obligations), _kinds(instance))
+    return Analysis(instance, sync, tuple(groups), tuple(obligations), _kinds(instance), _forwarded(instance))
 
 
 def _kinds(instance: Instance) -> Kinds:
@@ -83,3 +89,12 @@ def _kinds(instance: Instance) -> Kinds:
         if event.kind is Kind.READ:
             reads = reads or any(a.region in shared for a in event.reads)
     return Kinds(blocking, puts, reads, puts)
+
+
+def _forwarded(instance: Instance) -> Span | None:
+    """The place of the first put whose source is not an input, if there is one."""
+    inputs = {r.name for r in instance.protocol.regions if r.kind is RegionKind.INPUT}
+    for event in all_events(instance):
+        if event.kind is Kind.PUT and any(a.region not in inputs and a.begin < a.end for a in event.reads):
+            return event.span
+    return None

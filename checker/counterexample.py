@@ -184,11 +184,13 @@ def _timing(analysis: Analysis, order: HappensBefore, obligation: Obligation) ->
         needed = obligation.clauses_at(case)[1][1]
         begins = _begin_of(analysis.sync, first)
         goals = [needed] if begins in _past(order, [then]) else [needed, begins]
-    elif obligation.code in ("write-conflict", "source-overwritten"):
+    elif obligation.code in ("write-conflict", "source-overwritten", "queue-race"):
         goals = [shown[1][1]]
     points: list[int] = []
     if obligation.counter is not None:
         goals += _earlier_sets(analysis.sync, obligation, then)
+    # a goal that brings about what must still be missing would hide the conflict
+    goals = [g for g in goals if first == NEVER or first not in _past(order, [g])]
     for goal in [*goals, then]:
         past = _past(order, [goal]) - set(points)
         points += _arrange(analysis.sync, order, [p for p in order.order if p in past], points)

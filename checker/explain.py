@@ -31,6 +31,12 @@ def conflict_of(analysis: Analysis, obligation: Obligation, case: int) -> list[s
                 f"{writer.core} {writer.writes()}{writer.at}",
                 f"while {reader.core} may still read it{reader.at}",
             ]
+        case "queue-race":
+            first, second = actors
+            return [
+                f"{first.core} posts to rank {first.event.peer}{first.at}",
+                f"while {second.core} may post to the same queue{second.at}",
+            ]
         case "write-conflict":
             first, second = actors
             return [
@@ -105,6 +111,8 @@ def message_of(analysis: Analysis, obligations: Sequence[Obligation]) -> tuple[s
             text = f"bytes can be written while a put or a read still needs them {where} ({count} pairs)"
         case "write-conflict":
             text = f"two writes of the same bytes are unordered {where} ({count} pairs)"
+        case "queue-race":
+            text = f"two cores of a rank can post to one peer's queue at once ({count} pairs)"
         case "read-before-write":
             text = f"a reader can begin before its data has landed {where} ({count} reads)"
         case "never-written":

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 
 from ..protocol.instance import Kind
 from ..protocol.machine import Action, ActionKind, Machine, Phase, State
-from ..protocol.sync import Counter, Sync
+from ..protocol.sync import Counter, Sync, determinate
 from .engine import Declined, Stuck
-from .obligations import NEVER, Obligation, determinate
+from .obligations import NEVER, Obligation
 
 POINTS_PER_STATE = 200
 """Instances with more than max_states / this many points are not even tried."""

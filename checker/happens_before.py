@@ -146,6 +146,8 @@ class HappensBefore:
         case_of: list[int] = []  # the case (an obligation for one of its equal cores) of each clause
         owner: list[int] = []  # the obligation of each case
         for number, obligation in enumerate(obligations):
+            if not obligation.clauses:
+                raise Declined("a counter whose sets and waits have no fixed order")
             width = obligation.width
             cases = range(len(owner), len(owner) + width)
             owner += [number] * width
@@ -158,7 +160,6 @@ class HappensBefore:
             return []
         holds = self.ordered(firsts, thens) == np.array(wanted)
         all_hold = np.ones(len(owner), bool)
-        all_hold[[i for i in range(len(owner)) if not obligations[owner[i]].clauses]] = False
         all_hold[np.array(case_of)[~holds]] = False
         return sorted({owner[i] for i in np.flatnonzero(all_hold)})
 

@@ -21,6 +21,7 @@ def layout(instance: Instance) -> list[Fault] | None:
     return [
         *_wraps(instance), *_bounds(instance, accesses), *_peers(instance), *_sizes(instance),
         *_areas(instance),
+        *_targets(instance, accesses),
     ]  # fmt: skip
 
 
@@ -51,7 +52,7 @@ def _bounds(instance: Instance, accesses: Iterable[tuple[Event, Access]]) -> Ite
     for event, access in accesses:
         size = sizes.get((access.region, access.rank))
         over = max(-access.begin, 0 if size is None else access.end - size)
-        if over > 0 and access.begin <= access.end and (access.region, access.rank) in sizes:
+        if over > 0 and (access.region, access.rank) in sizes:
             key = (event.span or NOWHERE, access.region)
             if key not in worst or over > worst[key][0]:
                 worst[key] = (over, access, size)
@@ -59,6 +60,38 @@ def _bounds(instance: Instance, accesses: Iterable[tuple[Event, Access]]) -> Ite
         limit = "its begin" if access.begin < 0 else f"its {size} bytes"
         text = f"{access_name(access)} leaves {name}: {over} bytes beyond {limit}"
         yield Fault("out-of-bounds", text, span, "README, properties: layout")
+
+
+def _targets(instance: Instance, accesses: Iterable[tuple[Event, Access]]) -> Iterable[Fault]:
+    """Ranges of negative size, puts to what is not symmetric, and writes into an input."""
+    kinds = {region.name: region.kind for region in instance.protocol.regions}
+    seen: set[tuple[str, Span]] = set()
+    for event, access in accesses:
+        writes = access in event.writes
+        faults = {
+            "negative-size": access.end < access.begin,
+            "target-not-shared": event.kind is Kind.PUT
+            and writes
+            and kinds[access.region] is not RegionKind.SHARED,
+            "input-written": writes and kinds[access.region] is RegionKind.INPUT,
+        }
+        for code, found in faults.items():
+            span = event.span or NOWHERE
+            if found and (code, span) not in seen:
+                seen.add((code, span))
+                yield Fault(code, f"{access_name(access)} {_TARGET_TEXTS[code]}", span, _TARGET_SOURCES[code])
+
+
+_TARGET_TEXTS = {
+    "negative-size": "has a negative size",
+    "target-not-shared": "is the target of a put, but not in symmetric memory",
+    "input-written": "is written, but it is an input, which nobody writes",
+}
+_TARGET_SOURCES = {
+    "negative-size": "README, properties: layout",
+    "target-not-shared": "CANN SHMEM device sources: put, quiet",
+    "input-written": "README, properties: layout",
+}
 
 
 def _peers(instance: Instance) -> Iterable[Fault]:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from ..protocol.instance import Access, Event, Instance, Kind
 from ..protocol.program import RegionKind
-from ..protocol.sync import Counter, Sync
+from ..protocol.sync import Counter, Sync, Use, determinate
 
 NEVER = -1
 """As the first point of a clause: a point that never happens."""
@@ -95,7 +95,7 @@ class Writes:
         for core, (_, events) in enumerate(instance.cores):
             for number, event in enumerate(events):
                 for access in event.writes:
-                    if access.begin < access.end and not access.share:
+                    if access.begin < access.end:
                         windows = self.by_window.setdefault((access.rank, access.region), {})
                         place = Place(core, number, access)
                         windows.setdefault((access.begin, access.end), []).append(place)
@@ -145,6 +145,8 @@ def pieces(instance: Instance, writes: Writes, reader: Place) -> list[Piece]:
             if window[0] < end and window[1] > begin
             for place in by_window[window]
         ]
+        if not touching and access.origin == (access.rank, access.region, access.begin):
+            continue  # the input itself, and nobody writes these bytes of it
         needed = tuple(p for p in touching if _delivers(p.access, access))
         others = tuple(p for p in touching if not _delivers(p.access, access))
         result.append(Piece(reader, begin, end, needed, others))
@@ -152,8 +154,11 @@ def pieces(instance: Instance, writes: Writes, reader: Place) -> list[Piece]:
 
 
 def _delivers(write: Access, read: Access) -> bool:
-    """Whether the bytes that ``write`` puts there are those that ``read`` must find."""
-    if write.origin is None or read.origin is None:
+    """Whether the bytes that ``write`` puts there are those that ``read`` must find.
+
+    A write that adds leaves a sum there, which is no single origin.
+    """
+    if write.origin is None or read.origin is None or write.add:
         return False
     return (
         write.origin[:2] == read.origin[:2] and write.origin[2] - write.begin == read.origin[2] - read.begin
@@ -184,6 +189,7 @@ def memory_obligations(
             result += _reader_obligations(sync, cores, piece)
     result += _source_obligations(sync, writes)
     result += _conflicts(sync, writes)
+    result += _queue_races(sync)
     result += _completions(sync)
     return result
 
@@ -199,10 +205,11 @@ def _reader_obligations(sync: Sync, cores: tuple[int, ...], piece: Piece) -> Ite
         actors = (_cut(reader, piece), *(_cut(p, piece) for p in piece.others[:1]))
         yield Obligation("no-read-before-write", code, (clause,), actors, width)
         return
-    arrivals = tuple(Clause((sync.end(p.core, p.event),), begins) for p in piece.needed)
-    needed = _cut(piece.needed[-1], piece)
+    chosen = piece.needed[-1]
+    needed = _cut(chosen, piece)
+    arrival = Clause((sync.end(chosen.core, chosen.event),), begins)
     yield Obligation(
-        "no-read-before-write", "read-before-write", arrivals, (_cut(reader, piece), needed), width
+        "no-read-before-write", "read-before-write", (arrival,), (_cut(reader, piece), needed), width
     )
     for place in piece.needed:
         if sync.instance.cores[place.core].events[place.event].kind is Kind.PUT:
@@ -215,7 +222,8 @@ def _reader_obligations(sync: Sync, cores: tuple[int, ...], piece: Piece) -> Ite
         writer_begins = (sync.begin(place.core, place.event),)
         clauses = (
             Clause(ends, writer_begins),
-            *(Clause(writer_begins, (sync.begin(n.core, n.event),)) for n in piece.needed),
+            Clause(writer_begins, (sync.begin(chosen.core, chosen.event),)),
+            Clause((NEVER,), begins),  # a reader that never begins needs nothing
         )
         actors = (_cut(place, piece), _cut(reader, piece), needed)
         yield Obligation("no-overwrite-before-read", "overwrite", clauses, actors, width)
@@ -231,16 +239,15 @@ def _pipe_of(sync: Sync, place: Place) -> tuple[int, str]:
 
 
 def _first_after(sync: Sync, piece: Piece) -> list[Place]:
-    """The other writes that matter: of a pipe that also makes the needed write, the next one only.
+    """The other writes that matter: of the pipe that makes the needed write, the next one only.
 
-    Earlier ones of that pipe begin before it; later ones begin after the next.
+    Earlier ones of that pipe begin before it; later ones begin after the next. A second delivery of
+    the same bytes is an other write as well: a reader needs *one*, here the last in program order.
     """
-    if len(piece.needed) != 1:
-        return list(piece.others)
-    needed = piece.needed[0]
+    needed = piece.needed[-1]
     pipe = _pipe_of(sync, needed)
     result, following = [], None
-    for place in piece.others:
+    for place in (*piece.needed[:-1], *piece.others):
         if _pipe_of(sync, place) != pipe:
             result.append(place)
         elif place.event > needed.event and (following is None or place.event < following.event):
@@ -285,7 +292,7 @@ def _conflicts(sync: Sync, writes: Writes) -> Iterator[Obligation]:
                     break
                 for a in by_window[window]:
                     for b in by_window[other]:
-                        if _may_conflict(a, b):
+                        if _may_conflict(sync, a, b):
                             yield _unordered(sync, "no-write-conflict", "write-conflict", a, b)
 
 
@@ -296,19 +303,47 @@ def _conflicts_within(sync: Sync, places: list[Place]) -> Iterator[Obligation]:
         pipes.setdefault(_pipe_of(sync, place), []).append(place)
     for chain in pipes.values():
         for a, b in itertools.pairwise(chain):
-            if _may_conflict(a, b):
+            if _may_conflict(sync, a, b):
                 yield _unordered(sync, "no-write-conflict", "write-conflict", a, b)
     chains = list(pipes.values())
     for i, chain in enumerate(chains):
         for other in chains[i + 1 :]:
             for a in chain:
                 for b in other:
-                    if _may_conflict(a, b):
+                    if _may_conflict(sync, a, b):
                         yield _unordered(sync, "no-write-conflict", "write-conflict", a, b)
 
 
-def _may_conflict(a: Place, b: Place) -> bool:
-    return (a.core, a.event) != (b.core, b.event) and not (a.access.add and b.access.add)
+def _may_conflict(sync: Sync, a: Place, b: Place) -> bool:
+    """Whether two overlapping writes need an order.
+
+    Not those of one event, not two that both add, and not the shares that different blocks write of
+    one window in one compute: they are disjoint (its contract).
+    """
+    if (a.core, a.event) == (b.core, b.event) or (a.access.add and b.access.add):
+        return False
+    if not (a.access.share and b.access.share) or a.core == b.core:
+        return True
+    first = sync.instance.cores[a.core].events[a.event].operation
+    second = sync.instance.cores[b.core].events[b.event].operation
+    same_window = (a.access.begin, a.access.end) == (b.access.begin, b.access.end)
+    return first is not second or not same_window
+
+
+def _queue_races(sync: Sync) -> Iterator[Obligation]:
+    """Posts of two cores of a rank to one peer write the same send queue, without atomics."""
+    for uses in sync.puts.values():
+        by_core: dict[int, list[Use]] = {}
+        for use in uses:
+            by_core.setdefault(use.core, []).append(use)
+        for first, second in itertools.combinations(by_core.values(), 2):
+            for a, b in itertools.product(first, second):
+                clauses = (Clause((a.point,), (b.point,)), Clause((b.point,), (a.point,)))
+                actors = tuple(
+                    Place(u.core, u.event, sync.instance.cores[u.core].events[u.event].writes[0])
+                    for u in (a, b)
+                )
+                yield Obligation("no-write-conflict", "queue-race", clauses, actors)
 
 
 def _completions(sync: Sync) -> Iterator[Obligation]:
@@ -346,12 +381,6 @@ def backlog_obligations(sync: Sync, *, cap: int) -> Iterator[Obligation]:
 def _flag_place(sync: Sync, core: int, event: int) -> Place:
     rank = sync.instance.cores[core].id.rank
     return Place(core, event, Access(rank, "", 0, 0))
-
-
-def determinate(sync: Sync, counter: Counter) -> bool:
-    """Whether the k-th set of ``counter`` releases its k-th wait in every timing (lemma in `sync`)."""
-    sets, waits = sync.sets.get(counter, []), sync.waits.get(counter, [])
-    return len({(u.core, u.pipe) for u in sets}) <= 1 and len({u.pipe for u in waits}) <= 1
 
 
 def shared_regions(instance: Instance) -> frozenset[str]:

@@ -86,9 +86,10 @@ def prove_protocols(
 
 
 def _equal_programs(protocols: Sequence[Protocol]) -> list[list[Protocol]]:
-    groups: dict[str, list[Protocol]] = {}
+    groups: dict[tuple[str, object], list[Protocol]] = {}
     for protocol in protocols:
-        groups.setdefault(protocol.digest(), []).append(protocol)
+        defaults = tuple((p.name, p.default) for p in protocol.parameters)
+        groups.setdefault((protocol.digest(), defaults), []).append(protocol)
     return list(groups.values())
 
 

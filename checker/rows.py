@@ -19,6 +19,7 @@ SOURCES = {
     "overwrite": "README, properties; CANN SHMEM device sources",
     "source-overwritten": "CANN SHMEM device sources: put, quiet",
     "write-conflict": "README, properties; CANN SHMEM device sources",
+    "queue-race": "CANN SHMEM device sources: put, quiet",
     "read-before-write": "README, properties; CANN SHMEM device sources",
     "never-written": "README, properties",
     "foreign-data": "README, properties",
@@ -29,6 +30,9 @@ SOURCES = {
     "deadlock": "asc-devkit: CrossCoreWaitFlag, SyncAll",
 }
 """The document that the rule behind each finding of the engines comes from."""
+
+JUDGE_DATA = frozenset({"no-read-before-write", "no-overwrite-before-read", "completion", "coverage"})
+"""Properties that speak of which bytes a reader finds."""
 
 
 def rows(
@@ -99,6 +103,9 @@ class _Rows:
             return self._result(prop, Verdict.VACUOUS, _NOTHING[prop.name], [], ["static"])
         findings = self._fault_findings(prop, faults)
         verdict = _verdict(findings)
+        forwarded = prop.name in JUDGE_DATA and self.analysis.forwarded is not None
+        if forwarded and verdict is Verdict.PROVED:
+            return self._unsupported(prop, findings)
         return self._result(prop, verdict, None, findings, ["static"])
 
     def _fault_findings(self, prop: Property, faults: Sequence[Fault]) -> list[Finding]:
@@ -127,6 +134,12 @@ class _Rows:
         values = smallest_values(self.analysis.instance, fails)
         plain = {n: list(v) if isinstance(v, tuple) else v for n, v in values.items()}
         return Counterexample(plain, [], [], None)
+
+    def _unsupported(self, prop: Property, findings: list[Finding]) -> Result:
+        """Bytes that are sent on have no stated origin; nothing that judges data can be PROVED."""
+        assert self.analysis.forwarded is not None
+        reason = f"{self.analysis.forwarded.place}: unsupported: a put that forwards bytes that are no input"
+        return self._result(prop, Verdict.UNSUPPORTED, reason, findings, [])
 
     # --- by engines ---------------------------------------------------------------------------
 
@@ -176,6 +189,8 @@ class _Rows:
         if _verdict(findings) is Verdict.VIOLATED:
             engines = (["static"] if faults else []) + (self._names() if by_code else [])
             return self._result(prop, Verdict.VIOLATED, None, findings, engines)
+        if prop.name in JUDGE_DATA and self.analysis.forwarded is not None:
+            return self._unsupported(prop, findings)
         nothing = self._nothing_to_say(prop, faults)
         if nothing is not None and self.given:
             return self._result(prop, Verdict.VACUOUS, nothing, findings, self._names())

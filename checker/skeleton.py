@@ -2,8 +2,8 @@
 
 Two neighbouring points a, b where b has no other predecessor and a no other successor tell the same
 to every other point, so each maximal line of such points is one *node*. Used by `smt`, whose
-formulas would otherwise carry every begin and end of every read. Exact: `answer` restores the
-order inside a line. Tested against the unfolded order.
+formulas would otherwise carry every begin and end of every read. Exact: `Skeleton.question`
+restores the order inside a line. Tested against the unfolded order.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..protocol.sync import Graph, Sync
+from .obligations import NEVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +28,19 @@ class Skeleton:
     predecessors: tuple[tuple[int, ...], ...]
     blocked: frozenset[int]
 
-    def answer(self, first: int, then: int) -> bool | tuple[int, int]:
-        """Whether ``first`` comes before ``then`` if they lie on one line, else the nodes to ask."""
-        a, b = self.node[first], self.node[then]
-        if a == b:
-            return self.index[first] <= self.index[then]
-        return a, b
+    def question(self, first: int, then: int) -> tuple[int, int] | None:
+        """The nodes to ask about for "``first`` comes before ``then``"; None: their line says so.
+
+        A later point of a line comes before an earlier one only if the line never starts: then the
+        first node is NEVER, as it is for a ``first`` that never happens.
+        """
+        b = self.node[then]
+        if first == NEVER:
+            return NEVER, b
+        a = self.node[first]
+        if a != b:
+            return a, b
+        return None if self.index[first] <= self.index[then] else (NEVER, b)
 
 
 def fold(sync: Sync, graph: Graph) -> Skeleton:
@@ -69,10 +77,12 @@ def fold(sync: Sync, graph: Graph) -> Skeleton:
             members.append([point])
             heads.append(point)
     predecessors = tuple(
-        tuple(dict.fromkeys(node[p] for p in before[head] if node[p] != number or p == head))
+        tuple(dict.fromkeys(node[p] for p in before[head] if node[p] != number))
         for number, head in enumerate(heads)
     )
-    blocked = frozenset(node[p] for p in graph.blocked)
+    # a line whose own points come before its head can never start
+    circular = {number for number, head in enumerate(heads) if any(node[p] == number for p in before[head])}
+    blocked = frozenset(node[p] for p in graph.blocked) | circular
     return Skeleton(tuple(node), tuple(index), tuple(map(tuple, members)), predecessors, blocked)
 
 
@@ -88,8 +98,10 @@ def _without_shortcuts(sync: Sync, graph: Graph) -> list[tuple[int, ...]]:
     before = [tuple(dict.fromkeys(alias[p] for p in points)) for points in graph.predecessors]
     result = []
     for point, points in enumerate(before):
+        kept = list(points)
         if len(points) > 1 and point < sync.size:
-            implied = {q for p in points for q in before[p]}
-            points = tuple(p for p in points if p not in implied)
-        result.append(points)
+            for candidate in points:  # one at a time: on a cycle each could stand for the other
+                if any(candidate in before[other] for other in kept if other != candidate):
+                    kept.remove(candidate)
+        result.append(tuple(kept))
     return result

@@ -172,7 +172,7 @@ class Cuts:
                 start, size = start + size, 4 * size
         return sorted(found)
 
-    def _violated_among(self, obligations: Sequence[Obligation], numbers: Iterable[int]) -> list[int]:
+    def _violated_among(self, obligations: Sequence[Obligation], numbers: Sequence[int]) -> list[int]:
         """Those of obligation ``numbers`` that are violated: each clause is a question to Z3."""
         open_cases = [(number, index) for number in numbers for index in range(obligations[number].width)]
         depth = 0
@@ -197,21 +197,16 @@ class Cuts:
             depth += 1
         return sorted(found)
 
-    def _question(self, first: int, then: int) -> bool | tuple[int, int]:
-        if first == NEVER:
-            return NEVER, self.skeleton.node[then]
-        return self.skeleton.answer(first, then)
-
     def _known(self, first: int, then: int) -> bool:
-        question = self._question(first, then)
-        return question if isinstance(question, bool) else self.answers[question]
+        question = self.skeleton.question(first, then)
+        return question is None or self.answers[question]
 
     def _answer_all(self, pairs: Iterable[tuple[int, int]]) -> None:
         """Decide all pairs: for one later node, all earlier ones at once, until none is left."""
         groups: dict[int, set[int]] = defaultdict(set)
         for first, then in pairs:
-            question = self._question(first, then)
-            if not isinstance(question, bool) and question not in self.answers:
+            question = self.skeleton.question(first, then)
+            if question is not None and question not in self.answers:
                 groups[question[1]].add(question[0])
         for then in sorted(groups):
             firsts = sorted(groups[then])

@@ -15,9 +15,9 @@ from typing import Any
 import z3
 
 from ..protocol.instance import Kind
-from ..protocol.sync import Counter, Sync, Use, program_graph
+from ..protocol.sync import Counter, Sync, Use, determinate, program_graph
 from .engine import Stuck
-from .obligations import NEVER, Obligation, determinate
+from .obligations import NEVER, Obligation
 from .smt import decide, new_solver
 
 

@@ -15,7 +15,7 @@ from ..protocol.describe import numbers
 from ..protocol.evaluate import evaluate
 from ..protocol.instance import Absent, Access, Event, Instance, Kind
 from ..protocol.profile import Profile
-from ..protocol.program import Role, Span, WaitFlag
+from ..protocol.program import Role, SetFlag, Span, WaitEvent, WaitFlag
 from ..protocol.sync import Sync, Use
 from .obligations import Piece, distinct_cores
 from .report import Severity
@@ -105,6 +105,9 @@ def flag_range(sync: Sync, *, strict_ids: bool) -> list[Fault] | None:
             elif event.link and event.raw not in instance.profile.event_ids:
                 key = ("event-id-out-of-range", event.link, event.span or NOWHERE, Severity.ERROR)
                 ids[key].add(event.raw)
+            elif event.link and event.raw in instance.profile.system_event_ids:
+                severity = Severity.ERROR if strict_ids else Severity.WARNING
+                ids["event-id-of-system", event.link, event.span or NOWHERE, severity].add(event.raw)
     found = [
         Fault(code, _id_message(instance.profile, code, about, raw), span, _ID_SOURCES[code], severity)
         for (code, about, span, severity), raw in ids.items()
@@ -118,6 +121,7 @@ _ID_SOURCES = {
     "id-reserved": "asc-devkit: SyncAll",
     "id-reserved-elsewhere": "asc-devkit: SyncAll",
     "event-id-out-of-range": "asc-devkit: SetFlag/WaitFlag",
+    "event-id-of-system": "asc-devkit: SetFlag/WaitFlag",
 }
 
 
@@ -137,10 +141,14 @@ def _id_faults(
     holder = other if event.kind is Kind.SET_FLAG else role
     for function, by_role in reserved.items():
         if event.flag in by_role.get(holder, ()):
-            about = f"{function} itself uses that counter on the {holder.name}"
+            about = f"the {function} barrier itself uses that counter on the {holder.name}"
             yield "id-reserved", about, Severity.ERROR
         elif any(event.flag in taken for taken in by_role.values()):
-            yield "id-reserved-elsewhere", function, Severity.ERROR if strict_ids else Severity.WARNING
+            yield (
+                "id-reserved-elsewhere",
+                f"the {function} barrier",
+                Severity.ERROR if strict_ids else Severity.WARNING,
+            )
 
 
 def _id_message(profile: Profile, code: str, about: str, raw: set[int]) -> str:
@@ -164,6 +172,8 @@ def _id_message(profile: Profile, code: str, about: str, raw: set[int]) -> str:
                 f"{name}: {about} uses the number on the other side; no conflict, but some documents "
                 "reserve it"
             )
+        case "event-id-of-system":
+            return f"event {name} of {about}: the system uses {'them' if many else 'it'} as well"
     ids = profile.event_ids
     return f"event {name} of {about} {'are' if many else 'is'} outside {ids[0]}-{ids[-1]}"
 
@@ -181,10 +191,14 @@ def _absent_pipes(instance: Instance) -> Iterable[Fault]:
         chosen.setdefault(entry.operation.span, entry)
     for span, entry in chosen.items():
         operation = entry.operation
-        what = "CrossCoreWaitFlag" if isinstance(operation, WaitFlag) else "CrossCoreSetFlag"
-        pipe = operation.pipe.value
+        if isinstance(operation, SetFlag | WaitFlag):
+            what = "CrossCoreWaitFlag" if isinstance(operation, WaitFlag) else "CrossCoreSetFlag"
+            pipes = f"{operation.pipe.value}, which"
+        else:
+            what = "WaitFlag" if isinstance(operation, WaitEvent) else "SetFlag"
+            pipes = f"{operation.source.value} and {operation.target.value}, one of which"
         text = (
-            f"{what} names {pipe}, which an {entry.core.role.name} lacks: it compiles to nothing "
+            f"{what} names {pipes} an {entry.core.role.name} lacks: it compiles to nothing "
             f"(ranks {numbers(by_place[span])})"
         )
         yield Fault("absent-pipe", text, span, "asc-devkit: CrossCoreSetFlag, dav_3510")
@@ -215,7 +229,7 @@ def barrier_match(sync: Sync) -> list[Fault] | None:
             ]
             span = _first_call(instance, function)
             form = instance.barriers[function]
-            text = f"{function} ({form.name}) is called {', '.join(parts)}: all must call it equally often"
+            text = f"the {form.name} barrier is called {', '.join(parts)}: all must call it equally often"
             faults.append(Fault("barrier-mismatch", text, span, form.source))
     return faults
 
@@ -281,30 +295,49 @@ def _reader_event(instance: Instance, piece: Piece) -> Event:
     return instance.cores[piece.reader.core].events[piece.reader.event]
 
 
-def _outputs(instance: Instance, expected: dict[tuple[str, int], int]) -> Iterable[Fault]:
-    """Every block writes its share of the whole output, once."""
+def _outputs(instance: Instance, expected: Mapping[tuple[str, int], int]) -> Iterable[Fault]:
+    """Every byte of a covered region is written exactly once.
+
+    A window that blocks share is written once when every core of their role on the rank writes its
+    share of it.
+    """
     reported: set[tuple[str, Span]] = set()
-    for core in instance.cores:
-        windows: dict[str, list[tuple[int, int, Event]]] = defaultdict(list)
+    for (region, rank), size in expected.items():
+        windows = _output_windows(instance, region, rank)
+        for code, text, span in _gaps(sorted(windows, key=lambda w: w[:2]), size):
+            if (code, span) not in reported:
+                reported.add((code, span))
+                message = f"{region} of rank {rank}: {text}"
+                yield Fault(code, message, span, "README, properties: coverage")
+
+
+def _output_windows(instance: Instance, region: str, rank: int) -> list[tuple[int, int, Span]]:
+    """The windows of ``region`` that are wholly written, each as often as it is."""
+    whole: list[tuple[int, int, Span]] = []
+    shares: dict[tuple[int, int, Role, Span], Tally[int]] = defaultdict(Tally)
+    for number, core in enumerate(instance.cores):
         for event in core.events:
             for access in event.writes:
-                if access.share and access.begin < access.end:
-                    windows[access.region].append((access.begin, access.end, event))
-        for (region, rank), size in expected.items():
-            if rank != core.id.rank or core.id.role is not Role.AIC:
-                continue
-            for code, text, span in _gaps(sorted(windows[region], key=lambda w: w[:2]), size):
-                if (code, span) not in reported:
-                    reported.add((code, span))
-                    message = f"{region} of rank {rank}: {text}"
-                    yield Fault(code, message, span, "README, properties: coverage")
+                if (access.region, access.rank) != (region, rank) or access.begin >= access.end:
+                    continue
+                span = event.span or NOWHERE
+                if access.share:
+                    shares[access.begin, access.end, core.id.role, span][number] += 1
+                else:
+                    whole.append((access.begin, access.end, span))
+    for (begin, end, role, span), writers in shares.items():
+        cores = [i for i, c in enumerate(instance.cores) if c.id.role is role and c.id[0] == rank]
+        fewest = min(writers[i] for i in cores)
+        whole += [(begin, end, span)] * fewest
+        if any(writers[i] > fewest for i in cores) and fewest:
+            whole.append((begin, end, span))  # some block writes its share once more
+    return whole
 
 
-def _gaps(windows: list[tuple[int, int, Event]], size: int) -> Iterable[tuple[str, str, Span]]:
+def _gaps(windows: list[tuple[int, int, Span]], size: int) -> Iterable[tuple[str, str, Span]]:
     position = 0
     span = NOWHERE
-    for begin, end, event in windows:
-        span = event.span or NOWHERE
+    for begin, end, span in windows:
         if begin > position:
             yield "output-missing", f"bytes {position}..{begin} are never written", span
         elif begin < position:

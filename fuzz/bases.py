@@ -16,9 +16,9 @@ TILE_BYTES = 8
 def fan_out(*, flag_per_slot: bool) -> Protocol:
     """Every block puts its part of each segment to all peers, in a loop over peers.
 
-    With one block a rank, a queue has one poster; with more, blocks share the queues. Flags are
-    numbered by slot (a counter is used again and again) or by tile. Safe for one block a rank; with
-    more, a quiet also waits for other blocks' requests, and it is still safe.
+    With one block a rank, a queue has one poster; with more, blocks share the queues: their posts
+    race (no-write-conflict), and a quiet also waits for other blocks' requests. Flags are numbered
+    by slot (a counter is used again and again) or by tile. Safe for one block a rank.
     """
     p = ProtocolBuilder("fan-out")
     ranks = p.parameter("ranks", low=1)

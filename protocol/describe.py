@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from .instance import Access, CoreId, Event, Kind
 from .machine import Phase
+from .program import Barrier
 
 
 def core_name(core: CoreId) -> str:
@@ -37,6 +38,12 @@ def flag_name(event: Event) -> str:
     return f"flag {event.flag}" + (f" (id {event.raw})" if event.raw != event.flag else "")
 
 
+def barrier_name(event: Event) -> str:
+    """The function that a barrier call names in the source."""
+    operation = event.operation
+    return operation.function if isinstance(operation, Barrier) else f"the {event.barrier} barrier"
+
+
 def describe_event(event: Event, phase: Phase) -> str:
     """What a core does at one end of an event, as a sentence without its subject."""
     match event.kind:
@@ -47,7 +54,7 @@ def describe_event(event: Event, phase: Phase) -> str:
         case Kind.PIPE_BARRIER:
             return "passes a pipe barrier"
         case Kind.BARRIER:
-            return f"calls {event.barrier}"
+            return f"calls {barrier_name(event)}"
         case Kind.PUT:
             size = event.writes[0].end - event.writes[0].begin
             source = event.reads[0]
@@ -76,7 +83,7 @@ def describe_waiting(event: Event) -> str:
         case Kind.WAIT_FLAG | Kind.WAIT_EVENT:
             return f"waits for {flag_name(event)}"
         case Kind.BARRIER:
-            return f"waits in {event.barrier}"
+            return f"waits in {barrier_name(event)}"
         case Kind.END:
             return "has work left that never finishes"
         case _:

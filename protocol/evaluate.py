@@ -146,8 +146,8 @@ class Compiler:
         if element.kind is VarKind.PARAMETER:
             items = self.constants[element.array]
             text = f"_item({items!r}, {index.wrapped})"
-            return Code(text, f"_item({items!r}, {index.exact})", index.may_wrap, whole)
-        return Code(f"v_{element.array}[{index.wrapped}]", f"d_{element.array}[{index.exact}]", True, whole)
+            return Code(text, text, index.may_wrap, whole)
+        return Code(f"v_{element.array}[{index.wrapped}]", f"d_{element.array}[{index.wrapped}]", True, whole)
 
     def _unary(self, expr: Unary) -> Code:
         inner = self.compile(expr.operand)

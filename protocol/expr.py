@@ -236,6 +236,11 @@ def _grouped(expr: Expr, strength: int) -> str:
     return text
 
 
+def grouped(expr: Expr) -> str:
+    """``expr`` as an operand of a sum is printed: in parentheses if it binds less tightly."""
+    return _grouped(expr, _PRECEDENCE["+"])
+
+
 def as_expr(value: Operand, like: CType = CType.I64) -> Expr:
     """``value`` as an expression; a Python int becomes a constant of type ``like``, or wider if it must.
 

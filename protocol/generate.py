@@ -256,7 +256,7 @@ class _Writer:
             return
         index = self._compile(target.index, span)
         self.line(depth, f"v_{target.array}[{index.wrapped}] = {code.wrapped}", span)
-        self.line(depth, f"d_{target.array}[{index.exact}] = {code.exact}", span)
+        self.line(depth, f"d_{target.array}[{index.wrapped}] = {code.exact}", span)
 
     # --- operations ---------------------------------------------------------------------------
 
@@ -275,7 +275,7 @@ class _Writer:
                 if self.role not in form.participants:
                     return 0  # returns at once (hardware.md 3)
                 drains = "_ALL" if form.drains else "()"
-                self._emit(op, depth, Kind.BARRIER, Pipe.S, drains=drains, barrier=repr(function))
+                self._emit(op, depth, Kind.BARRIER, Pipe.S, drains=drains, barrier=repr(form.name))
             case Put():
                 self._put(op, depth)
             case Quiet(peer=peer, span=span):
@@ -327,6 +327,9 @@ class _Writer:
         kind, pipe = (Kind.WAIT_EVENT, op.target) if waits else (Kind.SET_EVENT, op.source)
         link = f"{op.source.name}_{op.target.name}"
         raw = self.value(op.event, op.span)
+        if not {op.source, op.target} <= self.profile.pipes[self.role]:
+            self.line(depth, f"_absent({self._index(op)}, {raw})", op.span)
+            return
         self._emit(op, depth, kind, pipe, flag=raw, raw=raw, link=repr(link))
 
     def _put(self, op: Put, depth: int) -> None:

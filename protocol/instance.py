@@ -13,7 +13,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from .profile import BarrierAll, BarrierForm, Profile
-from .program import Operation, Pipe, Protocol, Role, SetFlag, Span, WaitFlag
+from .program import Operation, Pipe, Protocol, Role, SetEvent, SetFlag, Span, WaitEvent, WaitFlag
 
 
 class Kind(Enum):
@@ -113,9 +113,9 @@ class Wrap(NamedTuple):
 
 
 class Absent(NamedTuple):
-    """A Set or Wait that names a pipe its core lacks, so that nothing is executed."""
+    """A set or wait that names a pipe its core lacks, so that nothing is executed."""
 
-    operation: SetFlag | WaitFlag
+    operation: SetFlag | WaitFlag | SetEvent | WaitEvent
     core: CoreId
     raw: int
 
@@ -124,6 +124,7 @@ class Absent(NamedTuple):
 class Instance:
     """A protocol at concrete parameters on a profile.
 
+    ``barriers`` are the forms in use by name: functions of one form are one barrier.
     ``straight_line``: no event branches on memory at run time. ``wraps`` and ``absent`` are what
     unrolling noticed, one entry a place and core.
     """
@@ -157,7 +158,7 @@ class Instance:
         return sum(len(core.events) for core in self.cores)
 
     def participants(self, barrier: str) -> list[int]:
-        """Indices of the cores that take part in barrier function ``barrier``."""
+        """Indices of the cores that take part in the barrier of form ``barrier``."""
         roles = self.barriers[barrier].participants
         return [i for i, core in enumerate(self.cores) if core.id.role in roles]
 

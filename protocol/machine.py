@@ -66,14 +66,15 @@ class Moment(NamedTuple):
 State = tuple[int, ...]
 
 _WAITS = (Kind.WAIT_FLAG, Kind.WAIT_EVENT)
+_LASTING = (Kind.READ, Kind.WRITE)
 
 
 @dataclass(slots=True)
 class _CoreTable:
     """Constant facts of one core; offsets say where its part of a state lies.
 
-    A core's part: next event to issue, then per queue the number of events taken from it, then a
-    mask of queues whose head has begun, then a mask of sets waiting to take effect.
+    A core's part: next event to issue, then per queue the number of events taken from it, then a mask
+    of queues (the scalar after them) whose event has begun, then one of sets waiting to take effect.
     """
 
     id: CoreId
@@ -224,17 +225,21 @@ class Machine:
             event = state[table.offset]
             if table.events[event].kind is Kind.PUT:
                 return [Moment(core, event, Phase.BEGIN)]
-            return _instant(core, event)
+            return self._moment(table, core, event, len(table.queues), state)
         if kind is ActionKind.PIPE:
             event = table.lists[index][state[table.offset + 1 + index]]
-            if table.events[event].kind not in (Kind.READ, Kind.WRITE):
-                return _instant(core, event)
-            ends = state[table.begun] >> index & 1
-            return [Moment(core, event, Phase.END if ends else Phase.BEGIN)]
+            return self._moment(table, core, event, index, state)
         if kind is ActionKind.EFFECT:
             return _instant(core, index)
         whole = not self.halves or state[self.landed_half] >> self.puts[core, index] & 1
         return [Moment(core, index, Phase.END)] if whole else []
+
+    def _moment(self, table: _CoreTable, core: int, event: int, begun_bit: int, state: State) -> list[Moment]:
+        """What the next step of ``event`` is: its begin or its end, or both at once."""
+        if table.events[event].kind not in _LASTING:
+            return _instant(core, event)
+        ends = state[table.begun] >> begun_bit & 1
+        return [Moment(core, event, Phase.END if ends else Phase.BEGIN)]
 
     # --- questions about a state --------------------------------------------------------------
 
@@ -296,6 +301,8 @@ class Machine:
             return False
         if event.kind in _WAITS:
             return state[self.counter_base + table.targets[position][0]] > 0
+        if event.after and not state[table.begun] >> len(table.queues) & 1:
+            return all(self._taken(table, earlier, state) for earlier in event.after)
         if event.kind is Kind.QUIET:
             flight = state[self.flight]
             queue = self.queue_puts.get((table.id.rank, event.peer), ())
@@ -325,12 +332,19 @@ class Machine:
         return True
 
     def _taken(self, table: _CoreTable, event: int, state: State) -> bool:
+        if table.events[event].pipe is Pipe.S:
+            return state[table.offset] > event
         queue = table.slot[table.events[event].pipe]
         return state[table.offset + 1 + queue] > table.rank_in_queue[event]
 
     def _step_scalar(self, table: _CoreTable, core: int, state: list[int]) -> None:
         position = state[table.offset]
         event = table.events[position]
+        bit = 1 << len(table.queues)
+        if event.kind in _LASTING and not state[table.begun] & bit:
+            state[table.begun] |= bit
+            return
+        state[table.begun] &= ~bit
         if event.kind is Kind.PUT:
             state[self.flight] |= 1 << self.puts[core, position]
         self._count(table, position, state)
@@ -340,7 +354,7 @@ class Machine:
     def _step_head(self, table: _CoreTable, queue: int, state: list[int]) -> None:
         number = table.lists[queue][state[table.offset + 1 + queue]]
         kind = table.events[number].kind
-        if kind in (Kind.READ, Kind.WRITE) and not state[table.begun] >> queue & 1:
+        if kind in _LASTING and not state[table.begun] >> queue & 1:
             state[table.begun] |= 1 << queue
             return
         state[table.begun] &= ~(1 << queue)

@@ -96,6 +96,7 @@ class Profile:
     strict_ids: range = range(11)  # devkit, other editions: 0-10 are the user's
     counter_cap: int = 15  # devkit CrossCoreSetFlag: beyond it the core aborts or freezes
     event_ids: range = range(8)  # devkit SetFlag/WaitFlag (6 and 7 are used by the system)
+    system_event_ids: frozenset[int] = frozenset({6, 7})  # same page: used by the system
     put_limit: int = 256 << 20  # shmem: at most 256 MB a request
     native_puts: bool = True  # shmem: UDMA exists on dav-3510 only
     barriers: Mapping[str, Mapping[BarrierAll, BarrierForm]] = field(default_factory=lambda: BARRIERS)

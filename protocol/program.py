@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 
 from .cinteger import CType
-from .expr import Const, Element, Expr, Var
+from .expr import Const, Element, Expr, Var, grouped
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Address:
     def __str__(self) -> str:
         if isinstance(self.offset, Const) and self.offset.value == 0:
             return self.region
-        return f"{self.region} + {self.offset}"
+        return f"{self.region} + {grouped(self.offset)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -457,7 +457,7 @@ class Protocol:
 
     def digest(self) -> str:
         """16 hexadecimal digits that identify what is checked: everything but spans, names and texts."""
-        parts = [repr((p.name, p.low, p.high)) for p in self.parameters]
+        parts = [repr((p.name, p.low, p.high, p.type.name)) for p in self.parameters]
         parts += [_plain(region) for region in self.regions]
         parts += [f"{role.name}:{_plain(self.programs[role])}" for role in Role if role in self.programs]
         parts.append(str(self.vectors_per_cube))
@@ -499,3 +499,16 @@ def expressions(node: object) -> Iterator[Expr]:
     elif is_dataclass(node) and not isinstance(node, type) and not isinstance(node, Span):
         for f in fields(node):
             yield from expressions(getattr(node, f.name))
+
+
+def addresses(node: object) -> Iterator[Address]:
+    """All addresses that a statement holds directly, those of windows and origins included."""
+    if isinstance(node, Address):
+        yield node
+    elif isinstance(node, tuple):
+        for item in node:
+            if not isinstance(item, Statement):
+                yield from addresses(item)
+    elif is_dataclass(node) and not isinstance(node, type | Span | Expr):
+        for f in fields(node):
+            yield from addresses(getattr(node, f.name))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .describe import core_name, describe_event, describe_landing, place_of
+from .describe import barrier_name, core_name, describe_event, describe_landing, place_of
 from .errors import TraceError
 from .instance import Instance, Kind
 from .machine import Action, ActionKind, Machine, Moment, State
@@ -115,6 +115,6 @@ def _shown(
     file, line = place_of(what)
     if action.kind is ActionKind.MEET:
         count = len(machine.members[action.core])
-        return ShownStep(f"all {count} cores", "S", f"meet in {what.barrier}", file, line)
+        return ShownStep(f"all {count} cores", "S", f"meet in {barrier_name(what)}", file, line)
     text = describe_landing(what) if action.kind is ActionKind.LAND else describe_event(what, phase)
     return ShownStep(core_name(instance.cores[core].id), what.pipe.name, text, file, line)

@@ -215,19 +215,24 @@ def _meet(sync: Sync, calls: dict[str, list[list[int]]]) -> None:
             sync.meetings.append(Meeting(function, k, points, len(points) == len(members)))
 
 
+def determinate(sync: Sync, counter: Counter) -> bool:
+    """Whether the k-th set of ``counter`` releases its k-th wait in every timing (the lemma above)."""
+    sets, waits = sync.sets.get(counter, ()), sync.waits.get(counter, ())
+    return len({(u.core, u.pipe) for u in sets}) <= 1 and len({u.pipe for u in waits}) <= 1
+
+
 def _match(sync: Sync) -> None:
     """Match sets to waits, or say why they cannot be matched once for all timings."""
-    for counter, waits in sync.waits.items():
-        sets = sync.sets.get(counter, [])
-        name = (
-            f"{'event' if counter.link else 'flag'} {counter.flag} of {sync.instance.cores[counter.core].id}"
-        )
-        if len({(use.core, use.pipe) for use in sets}) > 1:
-            sync.undetermined = sync.undetermined or f"{name} is set on several pipes or by several cores"
-        if len({use.pipe for use in waits}) > 1:
-            sync.undetermined = sync.undetermined or f"{name} is awaited on several pipes"
+    for counter in {**sync.waits, **sync.sets}:
+        sets, waits = sync.sets.get(counter, []), sync.waits.get(counter, [])
         for k, use in enumerate(waits):
             sync.released_by[use.point] = sets[k].point if k < len(sets) else None
+        # sets that nobody waits for matter where they can pass the cap
+        matters = waits or len(sets) > sync.instance.profile.counter_cap
+        if sync.undetermined is None and matters and not determinate(sync, counter):
+            name = f"{'event' if counter.link else 'flag'} {counter.flag}"
+            core = sync.instance.cores[counter.core].id
+            sync.undetermined = f"{name} of {core} is set or awaited on several pipes"
 
 
 def _check_queues(sync: Sync) -> None:

@@ -15,10 +15,23 @@ from types import TracebackType
 from .cinteger import fits
 from .errors import LimitError, ParameterError, SourceError, UnsupportedError
 from .evaluate import Value
+from .expr import Var, variables
 from .generate import Generated, generate
 from .instance import Absent, Core, CoreId, Event, Instance, Kind, Wrap
 from .profile import ASCEND950, BarrierAll, BarrierForm, Profile
-from .program import ALL_PIPES, Barrier, Pipe, Protocol, Role, SetFlag, WaitFlag, statements
+from .program import (
+    ALL_PIPES,
+    Barrier,
+    Pipe,
+    Protocol,
+    Role,
+    SetEvent,
+    SetFlag,
+    WaitEvent,
+    WaitFlag,
+    addresses,
+    statements,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +47,7 @@ class Limits:
 
 
 END_EVENT = Event(Kind.END, Pipe.S, None, drains=ALL_PIPES)
+NO_PROGRAM = (END_EVENT,)
 
 
 def unroll(
@@ -52,6 +66,7 @@ def unroll(
     """
     limits = limits or Limits()
     complete = check_values(protocol, values)
+    _check_regions(protocol)
     ranks, blocks = complete["ranks"], complete["blocks"]
     assert isinstance(ranks, int)
     assert isinstance(blocks, int)
@@ -61,6 +76,7 @@ def unroll(
         for role, program in protocol.programs.items()
     }
     subs = {Role.AIV: protocol.vectors_per_cube, Role.AIC: 1}
+    roles = _launched(protocol, barriers)
     predicted = sum(
         min(g.predicted, limits.max_events + 1) * ranks * blocks * subs[role] for role, g in programs.items()
     )
@@ -71,15 +87,45 @@ def unroll(
         Core(core, runner.events_of(core))
         for rank in range(ranks)
         for block in range(blocks)
-        for role in Role
-        if role in programs
+        for role in roles
         for sub in range(subs[role])
         for core in (CoreId(rank, role, block, sub),)
     ]
     return Instance(
-        protocol, complete, profile, barrier_all, tuple(cores), barriers,
+        protocol, complete, profile, barrier_all, tuple(cores),
+        {form.name: form for form in barriers.values()},
         tuple(runner.wraps), tuple(runner.absent),
     )  # fmt: skip
+
+
+def _launched(protocol: Protocol, barriers: Mapping[str, BarrierForm]) -> list[Role]:
+    """The roles that have cores: those with a program, and those that a flag or barrier speaks to.
+
+    A core of a role without a program ends at once.
+    """
+    roles = set(protocol.programs)
+    for form in barriers.values():
+        roles |= form.participants
+    if any(isinstance(s, SetFlag | WaitFlag) for p in protocol.programs.values() for s in statements(p)):
+        roles |= set(Role)
+    return [role for role in Role if role in roles]
+
+
+def _check_regions(protocol: Protocol) -> None:
+    """Raises SourceError for an address in a region that is not declared, or a size that varies by core."""
+    known = {region.name for region in protocol.regions}
+    names = {p.name for p in protocol.parameters} | {"rank"}
+    for region in protocol.regions:
+        for v in variables(region.bytes) if region.bytes is not None else ():
+            if not isinstance(v, Var) or v.name not in names:
+                raise SourceError(
+                    f"the size of region {region.name} may use parameters and rank only, not {v}"
+                )
+    for program in protocol.programs.values():
+        for statement in statements(program):
+            for address in addresses(statement):
+                if address.region not in known:
+                    raise SourceError(f"region {address.region} is not declared", statement.span)
 
 
 def check_values(protocol: Protocol, values: Mapping[str, Value]) -> dict[str, Value]:
@@ -139,7 +185,9 @@ class _Runner:
         self.cache: dict[tuple[Role, int], tuple[Event, ...]] = {}
 
     def events_of(self, core: CoreId) -> tuple[Event, ...]:
-        generated = self.programs[core.role]
+        generated = self.programs.get(core.role)
+        if generated is None:
+            return NO_PROGRAM
         if not generated.per_block:
             cached = self.cache.get((core.role, core.rank))
             if cached is not None:
@@ -160,7 +208,7 @@ class _Runner:
 
         def note_absent(index: int, raw: int) -> None:
             operation = generated.operations[index]
-            assert isinstance(operation, SetFlag | WaitFlag)
+            assert isinstance(operation, SetFlag | WaitFlag | SetEvent | WaitEvent)
             absent.setdefault(index, Absent(operation, core, raw))
 
         try:

@@ -77,7 +77,7 @@ class Entry:
 
     def expected(self) -> dict[str, tuple[str, list[str]]]:
         """Verdict and error codes of every row."""
-        table = {name: ("PROVED", []) for name in self.proved}
+        table: dict[str, tuple[str, list[str]]] = {name: ("PROVED", []) for name in self.proved}
         table |= {name: ("VACUOUS", []) for name in self.vacuous}
         table |= {name: ("UNSUPPORTED", []) for name in self.unsupported}
         return {**table, **{name: ("VIOLATED", sorted(c)) for name, c in self.violated.items()}}
@@ -117,7 +117,7 @@ def load(name: str) -> ModuleType:
 MANIFEST = [
     Entry(**raw) for raw in tomllib.loads((HERE / "manifest.toml").read_text(encoding="utf-8"))["entry"]
 ]
-DECIDED = [e for e in MANIFEST if not e.unsupported and set(e.known.rows) != set(ROWS)]
+DECIDED = [e for e in MANIFEST if len(e.unsupported) < len(ROWS) and set(e.known.rows) != set(ROWS)]
 KNOWN = [
     pytest.param(e, id=e.name, marks=pytest.mark.xfail(strict=True, reason=e.known.reason))
     for e in MANIFEST
@@ -175,7 +175,7 @@ def test_every_property_is_violated_and_proved_by_some_entry() -> None:
 
 def test_every_faulty_protocol_has_a_safe_form() -> None:
     faulty = {e.protocol for e in MANIFEST if e.violated}
-    safe = {e.protocol for e in MANIFEST if not e.violated and not e.unsupported}
+    safe = {e.protocol for e in MANIFEST if not e.violated and len(e.unsupported) < len(ROWS)}
     assert faulty <= safe
 
 

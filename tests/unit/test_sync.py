@@ -9,7 +9,7 @@ from mc2proof.protocol.expr import as_expr
 from mc2proof.protocol.instance import Instance
 from mc2proof.protocol.profile import BarrierAll
 from mc2proof.protocol.program import Address, Pipe, RegionKind, Role
-from mc2proof.protocol.sync import Counter, Queue, order_graph, synchronise
+from mc2proof.protocol.sync import Counter, Queue, determinate, order_graph, synchronise
 
 Start = Callable[..., ProtocolBuilder]
 Instantiate = Callable[..., Instance]
@@ -72,13 +72,23 @@ def test_a_counter_set_on_two_pipes_is_undetermined(start: Start, instantiate: I
     p = start()
     p.role(Role.AIV).set_flag(Pipe.MTE3, 0)
     p.role(Role.AIV).set_flag(Pipe.V, 0)
-    p.role(Role.AIC).pipe_barrier()
     sync = synchronise(instantiate(p.build()))
     assert len(sync.sets[Counter(1, 0)]) == 2
+    assert not determinate(sync, Counter(1, 0))
     assert sync.undetermined is None  # nobody waits: nothing depends on it
     p.role(Role.AIC).wait_flag(Pipe.MTE2, 0)
     sync = synchronise(instantiate(p.build()))
-    assert sync.undetermined == "flag 0 of rank 0 AIC block 0 is set on several pipes or by several cores"
+    assert sync.undetermined == "flag 0 of rank 0 AIC block 0 is set or awaited on several pipes"
+
+
+def test_a_counter_that_two_pipes_can_take_beyond_its_cap_is_undetermined(
+    start: Start, instantiate: Instantiate
+) -> None:
+    p = start()
+    with p.role(Role.AIV).loop("i", 8):
+        p.role(Role.AIV).set_flag(Pipe.MTE3, 0)
+        p.role(Role.AIV).set_flag(Pipe.V, 0)
+    assert synchronise(instantiate(p.build())).undetermined is not None
 
 
 def test_a_counter_awaited_on_two_pipes_is_undetermined(start: Start, instantiate: Instantiate) -> None:
@@ -87,7 +97,7 @@ def test_a_counter_awaited_on_two_pipes_is_undetermined(start: Start, instantiat
     p.role(Role.AIC).wait_flag(Pipe.MTE2, 0)
     p.role(Role.AIC).wait_flag(Pipe.FIX, 0)
     sync = synchronise(instantiate(p.build()))
-    assert sync.undetermined == "flag 0 of rank 0 AIC block 0 is awaited on several pipes"
+    assert sync.undetermined == "flag 0 of rank 0 AIC block 0 is set or awaited on several pipes"
 
 
 def test_two_flags_on_two_pipes_are_determined(start: Start, instantiate: Instantiate) -> None:
@@ -133,15 +143,25 @@ def test_meetings_pair_the_kth_calls(start: Start, instantiate: Instantiate) -> 
     assert order_graph(sync).blocked == {sync.size + 1}
 
 
-def test_the_two_functions_are_two_barriers(start: Start, instantiate: Instantiate) -> None:
+@pytest.mark.parametrize(
+    ("reading", "meetings"),
+    [(BarrierAll.MIX, [("mix", True), ("vec", True)]), (BarrierAll.VEC, [("vec", True)] * 2)],
+)
+def test_two_functions_are_two_barriers_where_their_forms_differ(
+    start: Start, instantiate: Instantiate, reading: BarrierAll, meetings: list[tuple[str, bool]]
+) -> None:
     p = start()
-    p.role(Role.AIV).barrier()
-    p.role(Role.AIV).barrier("aclshmemx_barrier_all_vec")
-    sync = synchronise(instantiate(p.build(), ranks=2, barrier_all=BarrierAll.MIX))
-    assert [(m.function, m.complete) for m in sync.meetings] == [
-        ("aclshmem_barrier_all", True), ("aclshmemx_barrier_all_vec", True)
-    ]  # fmt: skip
-    assert sync.instance.participants("aclshmem_barrier_all") == [0, 1]
+    names = ("aclshmem_barrier_all", "aclshmemx_barrier_all_vec")
+    for rank in (0, 1):
+        with p.role(Role.AIV).when(p.rank.eq(rank)):
+            for name in names if rank else reversed(names):
+                p.role(Role.AIV).barrier(name)
+    p.role(Role.AIC).barrier(names[0])
+    sync = synchronise(instantiate(p.build(), ranks=2, barrier_all=reading))
+    assert [(m.function, m.complete) for m in sync.meetings] == meetings
+    assert len(sync.instance.participants("vec")) == 2
+    if reading is BarrierAll.MIX:
+        assert len(sync.instance.participants("mix")) == 4
 
 
 def test_under_mix_a_cube_that_never_calls_leaves_the_meeting_incomplete(

@@ -58,22 +58,23 @@ def two_barriers(*, opposite: bool, cubes: bool = True) -> Protocol:
 
 
 def drained(*, drain: str) -> Protocol:
-    """A vector writes its buffer, all meet, and its cube reads it.
+    """Every rank reads what was put there, all meet, and the same bytes are put again.
 
-    ``drain``: an explicit pipe barrier before the meeting, of one pipe or of all, or none.
+    ``drain``: a pipe barrier between the reading and the meeting, of one pipe or of all, or none.
     """
     p, ranks = started("drained")
     heap = Address(p.region("heap", RegionKind.SHARED, BYTES), as_expr(0))
-    source = Address(p.region("source", RegionKind.INPUT, BYTES), as_expr(0))
-    sent = Address(p.region("sent", RegionKind.PRIVATE, BYTES), as_expr(0))
+    source = p.region("source", RegionKind.INPUT, 2 * BYTES)
     aiv = p.role(Role.AIV)
     to, sender = (p.rank + 1) % ranks, (p.rank + ranks - 1) % ranks
-    aiv.write(Pipe.V, window(sent, BYTES, origin=Origin(p.rank, source)))
-    if drain != "none":
-        aiv.pipe_barrier(Pipe[drain])
-    aiv.barrier()
-    aiv.put(to, heap, sent, BYTES)
-    aiv.quiet(to)
-    aiv.barrier()
-    aiv.read(Pipe.MTE2, window(heap, BYTES, origin=Origin(sender, sent)))
+    for turn in (0, 1):
+        data = Address(source, as_expr(turn * BYTES))
+        aiv.put(to, heap, data, BYTES)
+        aiv.quiet(to)
+        aiv.barrier()
+        aiv.read(Pipe.MTE2, window(heap, BYTES, origin=Origin(sender, data)))
+        if turn == 0:
+            if drain != "none":
+                aiv.pipe_barrier(Pipe[drain])
+            aiv.barrier()
     return p.build()

@@ -127,18 +127,44 @@ def one_request() -> Protocol:
     return p.build()
 
 
-def shared_queue(*, own_quiet: bool) -> Protocol:
-    """Two blocks post to one peer; each waits for all requests of its rank, or one for both."""
+def shared_queue(*, own_quiet: bool, in_turn: bool) -> Protocol:
+    """Two blocks post to one peer, at once or in turn; each waits for all requests, or block 0 for both."""
     p, ranks = started("shared queue")
     blocks = 2
     heap = p.region("heap", RegionKind.SHARED, blocks * BYTES)
     source = p.region("source", RegionKind.INPUT, blocks * BYTES)
     aiv = p.role(Role.AIV)
     to, sender = (p.rank + 1) % ranks, (p.rank + ranks - 1) % ranks
-    aiv.put(to, Address(heap, p.block * BYTES), Address(source, p.block * BYTES), BYTES)
+
+    def post() -> None:
+        aiv.put(to, Address(heap, p.block * BYTES), Address(source, p.block * BYTES), BYTES)
+
+    if in_turn:
+        with aiv.when(p.block.eq(0)):
+            post()
+        aiv.barrier()
+        with aiv.when(p.block.eq(1)):
+            post()
+    else:
+        post()
     with aiv.when(1 if own_quiet else p.block.eq(0)):
         aiv.quiet(to)
     aiv.barrier()
     origin = Origin(sender, Address(source, p.block * BYTES))
     aiv.read(Pipe.MTE2, window(Address(heap, p.block * BYTES), BYTES, origin=origin))
+    return p.build()
+
+
+def wrong_target(*, target: str) -> Protocol:
+    """A put into symmetric memory, or into memory that is none, and back to reading it."""
+    p, ranks = started("wrong target")
+    regions = {kind.name: p.region(kind.name.lower(), kind, BYTES) for kind in RegionKind}
+    aiv = p.role(Role.AIV)
+    to, sender = (p.rank + 1) % ranks, (p.rank + ranks - 1) % ranks
+    source = Address(p.region("source", RegionKind.INPUT, BYTES), as_expr(0))
+    place = Address(regions[target], as_expr(0))
+    aiv.put(to, place, source, BYTES)
+    aiv.quiet(to)
+    aiv.barrier()
+    aiv.read(Pipe.MTE2, window(place, BYTES, origin=Origin(sender, source)))
     return p.build()

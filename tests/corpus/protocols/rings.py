@@ -90,7 +90,14 @@ def offset_pipeline() -> Protocol:
     return p.build()
 
 
-def ring(*, meet: bool = True, wait: bool = True, release_pipe: str = "FIX", mask: bool = False) -> Protocol:
+def ring(
+    *,
+    meet: bool = True,
+    wait: bool = True,
+    wait_pipe: str = "MTE3",
+    release_pipe: str = "FIX",
+    mask: bool = False,
+) -> Protocol:
     """Every rank puts tile t into slot t of its peers' rings; a slot is free when all have read it."""
     p = ProtocolBuilder("ring")
     ranks = p.parameter("ranks", low=1)
@@ -109,7 +116,7 @@ def ring(*, meet: bool = True, wait: bool = True, release_pipe: str = "FIX", mas
     with aiv.loop("t", tiles) as t:
         with aiv.when(t >= stages):
             if wait:
-                aiv.wait_flag(Pipe.MTE3, t - stages)
+                aiv.wait_flag(Pipe[wait_pipe], t - stages)
             if meet:
                 aiv.barrier()
         with aiv.loop("peer", ranks) as peer, aiv.when(peer.ne(p.rank)):
