@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable
 
@@ -16,7 +17,7 @@ from .static import NOWHERE, Fault
 def layout(instance: Instance) -> list[Fault] | None:
     """Every fault of the layout; None where nothing is addressed."""
     accesses = list(_accesses(instance))
-    if not accesses:
+    if not accesses and not instance.wraps:
         return None
     return [
         *_wraps(instance), *_bounds(instance, accesses), *_peers(instance), *_sizes(instance),
@@ -162,9 +163,9 @@ def _overlap(
     """The first bytes that a window of each list shares."""
     marked = sorted([(b, e, s, 0) for b, e, s in set(first)] + [(b, e, s, 1) for b, e, s in set(second)],
                     key=lambda w: (w[0], w[1], w[3]))  # fmt: skip
-    reach = [-1, -1]
+    reach: list[float] = [-math.inf, -math.inf]
     for begin, end, span, which in marked:
         if reach[1 - which] > begin:
-            return begin, min(end, reach[1 - which]), span
+            return begin, int(min(end, reach[1 - which])), span
         reach[which] = max(reach[which], end)
     return None

@@ -369,7 +369,8 @@ def backlog_obligations(sync: Sync, *, cap: int) -> Iterator[Obligation]:
         waits = sync.waits.get(counter, [])
         code = "event-set-twice" if counter.link else "counter-cap"
         if not determinate(sync, counter):
-            yield Obligation("flag-range", code, (), (), 1, counter, bound)
+            actor = _flag_place(sync, sets[0].core, sets[0].event)
+            yield Obligation("flag-range", code, (), (actor,), 1, counter, bound)
             continue
         for j in range(bound, len(sets)):
             wait = waits[j - bound].point if j - bound < len(waits) else NEVER

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..protocol.errors import LimitError, UnsupportedError
+from ..protocol.errors import LimitError, ParameterError, UnsupportedError
 from ..protocol.evaluate import Value
 from ..protocol.instance import Instance
 from ..protocol.profile import BarrierAll, Profile
@@ -61,6 +61,11 @@ def prove_protocols(
     Raises ParameterError and SourceError for bad input, EngineDisagreement if engines differ.
     """
     limits = limits or Limits()
+    for name in properties:
+        if name not in PROPERTIES:
+            raise ParameterError("property", name, f"there is {', '.join(PROPERTIES)}")
+    if engine not in ENGINES:
+        raise ParameterError("engine", engine, f"there is {', '.join(ENGINES)}")
     chosen = [name for name in PROPERTIES if not properties or name in properties]
     run = _Run()
     groups = _equal_programs(protocols)

@@ -162,8 +162,8 @@ class _Rows:
                 return self._result(prop, Verdict.VACUOUS, "nothing ever waits", [], self._names())
             return self._proved(prop, [])
         waiting = conflict_of_stuck(self.analysis, stuck)
-        core, number = stuck.waiting[0]
-        span = self.analysis.instance.cores[core].events[number].span
+        spans = (self.analysis.instance.cores[core].events[number].span for core, number in stuck.waiting)
+        span = next((s for s in spans if s is not None), None)
         finding = Finding(
             "deadlock",
             Severity.ERROR,
@@ -209,8 +209,12 @@ class _Rows:
             return None if faults is not None else _NOTHING[prop.name]
         if prop.name == "completion":
             return None if kinds.requests else "no requests are posted"
+        if self.analysis.of(prop.name):
+            return None
         if not kinds.remote_writes:
             return "no remote writes"
+        if prop.name == "no-read-before-write" and kinds.shared_reads:
+            return "no reader says what it must find"
         return None if kinds.shared_reads else "nobody reads a shared region"
 
 

@@ -93,7 +93,18 @@ class Code:
     interval: Interval
 
 
-RUNTIME = {"_div": divide, "_rem": remainder, "_compute": compute, "_wrap": wrap, "_T": CType}
+def _unassigned(name: str) -> int:
+    raise NameError(name)
+
+
+RUNTIME = {
+    "_unassigned": _unassigned,
+    "_div": divide,
+    "_rem": remainder,
+    "_compute": compute,
+    "_wrap": wrap,
+    "_T": CType,
+}
 """Names that compiled text may use."""
 
 
@@ -103,6 +114,7 @@ class Compiler:
     def __init__(self, constants: Mapping[str, Value], intervals: Mapping[str, Interval]) -> None:
         self.constants = constants
         self.intervals = dict(intervals)
+        self.loops: dict[str, str] = {}  # the Python name of every open loop's index
 
     def compile(self, expr: Expr) -> Code:
         """Text for ``expr``. Identities and loop indices are ``v_NAME``, locals also ``d_NAME``."""
@@ -138,13 +150,21 @@ class Compiler:
         if var.kind is VarKind.LOCAL:
             return Code(f"v_{var.name}", f"d_{var.name}", True, (var.type.low, var.type.high))
         interval = self.intervals.get(var.name, (var.type.low, var.type.high))
-        return Code(f"v_{var.name}", f"v_{var.name}", False, interval)
+        text = f"v_{var.name}"
+        if var.name in self.loops:
+            text = self.loops[var.name]
+        elif var.name not in self.intervals:
+            text = f"_unassigned({var.name!r})"  # the index of a loop that is not open
+        return Code(text, text, False, interval)
 
     def _element(self, element: Element) -> Code:
         index = self.compile(element.index)
         whole = (element.type.low, element.type.high)
         if element.kind is VarKind.PARAMETER:
             items = self.constants[element.array]
+            if not isinstance(items, tuple):
+                raise ParameterError(element.array, items, "an array is needed (NAME=1,2,3), not a number")
+            whole = (min(items, default=0), max(items, default=0))
             text = f"_item({items!r}, {index.wrapped})"
             return Code(text, text, index.may_wrap, whole)
         return Code(f"v_{element.array}[{index.wrapped}]", f"d_{element.array}[{index.wrapped}]", True, whole)
@@ -165,6 +185,9 @@ class Compiler:
 
     def _cast(self, expr: Cast) -> Code:
         inner = self.compile(expr.operand)
+        if expr.operand.type is CType.BOOL and expr.type is not CType.BOOL:
+            # Python's comparisons give bools, which print as words: a plus makes them numbers
+            inner = Code(f"(+{inner.wrapped})", f"(+{inner.exact})", inner.may_wrap, inner.interval)
         if expr.type is CType.BOOL:
             return Code(f"({inner.wrapped} != 0)", f"({inner.exact} != 0)", inner.may_wrap, (0, 1))
         return _fitted(inner.wrapped, inner.exact, inner.may_wrap, inner.interval, expr.type)
@@ -194,8 +217,8 @@ class Compiler:
     def _operation(self, op: str, left: Expr, right: Expr, ctype: CType) -> Code:
         a, b = self.compile(left), self.compile(right)
         interval = _result_interval(op, a.interval, b.interval)
-        if interval is not None and interval[0] == interval[1] and fits(ctype, interval[0]):
-            # one value whatever the operands are: no need to compute it
+        fixed = a.interval[0] == a.interval[1] and b.interval[0] == b.interval[1]
+        if fixed and interval is not None and interval[0] == interval[1] and fits(ctype, interval[0]):
             may_wrap = a.may_wrap or b.may_wrap
             exact = _text(op, a.exact, b.exact, safe=False) if may_wrap else repr(interval[0])
             return Code(repr(interval[0]), exact, may_wrap, interval)

@@ -149,7 +149,8 @@ class Unary(_Operators):
     type: CType
 
     def __str__(self) -> str:
-        return f"{self.op}{_grouped(self.operand, 12)}"
+        text = _grouped(self.operand, 12)
+        return f"{self.op}({text})" if text.startswith(self.op) else f"{self.op}{text}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,14 @@ error in the running function is reported at the source line that caused it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from .cinteger import CType
 from .errors import LimitError, ParameterError, UnsupportedError
-from .evaluate import RUNTIME, Code, Compiler, Value
+from .evaluate import RUNTIME, Code, Compiler, Interval, Value
 from .expr import Element, Expr, Var, VarKind, cast, variables
 from .instance import Access, Event, Kind
 from .profile import BarrierForm, Hold, Profile
@@ -158,6 +160,7 @@ class _Writer:
         self.operations: list[Statement] = []
         self.shared = {r.name: r.kind is RegionKind.SHARED for r in protocol.regions}
         self.fresh = itertools.count()
+        self.loose: set[str] = set()  # open loops whose bounds depend on what the program assigns
 
     def declare_arrays(self, program: Block) -> None:
         """Write an empty local array for every array that the program assigns to."""
@@ -174,7 +177,8 @@ class _Writer:
 
     def value(self, expr: Expr, span: Span) -> str:
         """Text for ``expr``; where it may wrap, text that also notices a wrap that matters."""
-        return self._checked(self._compile(expr, span), expr, span)
+        text = self._checked(self._compile(expr, span), expr, span)
+        return f"(+{text})" if expr.type is CType.BOOL else text
 
     def _compile(self, expr: Expr, span: Span) -> Code:
         try:
@@ -228,26 +232,43 @@ class _Writer:
         stop = self._compile(loop.stop, loop.span)
         first = self._checked(start, loop.start, loop.span)
         last = self._checked(stop, loop.stop, loop.span)
-        name = loop.index.name
-        outer = self.compiler.intervals.get(name)
-        self.compiler.intervals[name] = (
-            start.interval[0], max(start.interval[0], stop.interval[1] - 1)
-        )  # fmt: skip
-        counted = start.may_wrap or stop.may_wrap  # no useful bound is known beforehand
+        loose = self._is_loose(loop.start, loop.stop)  # no useful bound is known beforehand
         steps = f"_w{next(self.fresh)}"
-        if counted:
+        if loose:
             self.line(depth, f"{steps} = _steps(_limit)", loop.span)
-        self.line(depth, f"for v_{name} in range({first}, {last}, {loop.step}):", loop.span)
-        if counted:
-            self.line(depth + 1, f"{steps}.tick(_limit)", loop.span)
-            self.line(depth + 1, "if len(_out) > _limit: _over(_limit)", loop.span)
-        count = self.block(loop.body, depth + 1)
-        if outer is None:
-            del self.compiler.intervals[name]
-        else:
-            self.compiler.intervals[name] = outer
+        interval = (start.interval[0], max(start.interval[0], stop.interval[1] - 1))
+        with self._open_loop(loop.index.name, interval, loose=loose) as name:
+            self.line(depth, f"for {name} in range({first}, {last}, {loop.step}):", loop.span)
+            if loose:
+                self.line(depth + 1, f"{steps}.tick(_limit)", loop.span)
+                self.line(depth + 1, "if len(_out) > _limit: _over(_limit)", loop.span)
+            count = self.block(loop.body, depth + 1)
         trips = max(0, -(-(stop.interval[1] - start.interval[0]) // loop.step))
-        return count if counted else trips * max(count, 1)  # an iteration without events costs as well
+        return count if loose else trips * max(count, 1)  # an iteration without events costs as well
+
+    def _is_loose(self, *bounds: Expr) -> bool:
+        """Whether a loop bound depends on what the program assigns while it runs."""
+        return any(
+            v.kind is VarKind.LOCAL or (isinstance(v, Var) and v.name in self.loose)
+            for bound in bounds
+            for v in variables(bound)
+        )
+
+    @contextmanager
+    def _open_loop(self, name: str, interval: Interval, *, loose: bool = False) -> Iterator[str]:
+        """Open a loop over ``name``; yields the Python name of its index, unlike any outer one's."""
+        compiler = self.compiler
+        outer = (compiler.intervals.get(name), compiler.loops.get(name), name in self.loose)
+        compiler.intervals[name] = interval
+        compiler.loops[name] = f"v_{name}_{next(self.fresh)}"
+        (self.loose.add if loose else self.loose.discard)(name)
+        yield compiler.loops[name]
+        del compiler.intervals[name], compiler.loops[name]
+        self.loose.discard(name)
+        if outer[0] is not None and outer[1] is not None:
+            compiler.intervals[name], compiler.loops[name] = outer[0], outer[1]
+            if outer[2]:
+                self.loose.add(name)
 
     def _assign(self, target: Var | Element, value: Expr, depth: int, span: Span) -> None:
         code = self._compile(cast(target.type, value), span)
@@ -349,7 +370,7 @@ class _Writer:
     def _window(self, window: Window, depth: int, into: str, span: Span, *, add: bool, share: bool) -> None:
         """Append the access of ``window`` to list ``into``, if its guard holds."""
         guard = self.value(window.guard, span)
-        if guard != "1":
+        if guard not in ("1", "(+1)"):
             self.line(depth, f"if {guard}:", span)
             depth += 1
         self.line(depth, f"_d = {self.value(window.address.offset, span)}", span)
@@ -377,17 +398,15 @@ class _Writer:
         span = op.span
         segments = self._compile(op.segments, span)
         self.line(depth, "_last = ()", span)
-        name = op.segment.name
-        self.compiler.intervals[name] = (0, max(0, segments.interval[1] - 1))
         count = self._checked(segments, op.segments, span)
-        self.line(depth, f"for v_{name} in range({count}):", span)
-        self.line(depth + 1, "_l = []", span)
-        for window in op.reads:
-            self._window(window, depth + 1, "_l", span, add=False, share=False)
+        with self._open_loop(op.segment.name, (0, max(0, segments.interval[1] - 1))) as name:
+            self.line(depth, f"for {name} in range({count}):", span)
+            self.line(depth + 1, "_l = []", span)
+            for window in op.reads:
+                self._window(window, depth + 1, "_l", span, add=False, share=False)
         self.line(depth + 1, "if _l:", span)
         self._emit(op, depth + 2, Kind.READ, op.read_pipe, reads="tuple(_l)")
         self.line(depth + 2, "_last = (len(_out) - 1,)", span)
-        del self.compiler.intervals[name]
         self.line(depth, "_l = []", span)
         for window in op.writes:
             self._window(window, depth, "_l", span, add=False, share=True)

@@ -8,6 +8,7 @@ name here, when they are executed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
@@ -15,13 +16,16 @@ from types import TracebackType
 from .cinteger import fits
 from .errors import LimitError, ParameterError, SourceError, UnsupportedError
 from .evaluate import Value
-from .expr import Var, variables
+from .expr import Element, Var, variables
 from .generate import Generated, generate
 from .instance import Absent, Core, CoreId, Event, Instance, Kind, Wrap
 from .profile import ASCEND950, BarrierAll, BarrierForm, Profile
 from .program import (
     ALL_PIPES,
+    Assign,
     Barrier,
+    Compute,
+    For,
     Pipe,
     Protocol,
     Role,
@@ -30,6 +34,7 @@ from .program import (
     WaitEvent,
     WaitFlag,
     addresses,
+    expressions,
     statements,
 )
 
@@ -66,6 +71,7 @@ def unroll(
     """
     limits = limits or Limits()
     complete = check_values(protocol, values)
+    _check_names(protocol)
     _check_regions(protocol)
     ranks, blocks = complete["ranks"], complete["blocks"]
     assert isinstance(ranks, int)
@@ -78,7 +84,11 @@ def unroll(
     subs = {Role.AIV: protocol.vectors_per_cube, Role.AIC: 1}
     roles = _launched(protocol, barriers)
     predicted = sum(
-        min(g.predicted, limits.max_events + 1) * ranks * blocks * subs[role] for role, g in programs.items()
+        min(programs[role].predicted + 1 if role in programs else 1, limits.max_events + 1)
+        * ranks
+        * blocks
+        * subs[role]
+        for role in roles
     )
     if predicted > limits.max_events:
         raise LimitError("max-events", limits.max_events, f"a predicted size of {predicted} events")
@@ -109,6 +119,27 @@ def _launched(protocol: Protocol, barriers: Mapping[str, BarrierForm]) -> list[R
     if any(isinstance(s, SetFlag | WaitFlag) for p in protocol.programs.values() for s in statements(p)):
         roles |= set(Role)
     return [role for role in Role if role in roles]
+
+
+def _check_names(protocol: Protocol) -> None:
+    """Raises SourceError for a name that is no identifier: names become part of compiled text."""
+    for program in protocol.programs.values():
+        for statement in statements(program):
+            names = [
+                v.array if isinstance(v, Element) else v.name
+                for e in expressions(statement)
+                for v in variables(e)
+            ]
+            match statement:
+                case For(index=index):
+                    names.append(index.name)
+                case Assign(target=target):
+                    names.append(target.array if isinstance(target, Element) else target.name)
+                case Compute(segment=segment):
+                    names.append(segment.name)
+            for name in names:
+                if not name.isidentifier():
+                    raise SourceError(f"{name!r} is no identifier", statement.span)
 
 
 def _check_regions(protocol: Protocol) -> None:
@@ -215,7 +246,7 @@ class _Runner:
             generated.function(
                 core.rank, core.block, core.sub, out, note_wrap, note_absent, self.limits.max_events
             )
-        except (ZeroDivisionError, ValueError, IndexError, KeyError) as error:
+        except (ZeroDivisionError, ValueError, IndexError, KeyError, NameError) as error:
             line = _line_in_generated(error.__traceback__, generated.filename)
             if line is None:
                 raise
@@ -240,4 +271,7 @@ def _meaning(error: Exception) -> str:
         return "division by zero"
     if isinstance(error, KeyError):
         return f"array element {error.args[0]} is read before it is assigned"
+    if isinstance(error, NameError):
+        name = re.search(r"\b[vd]_(\w+)", str(error))
+        return f"{name[1] if name else error} is read before it is assigned"
     return str(error)

@@ -1,6 +1,6 @@
 """Evaluating C++ expressions symbolically: one small function a kind of syntax node.
 
-`evaluate` dispatches over the table at the end. Integer rules are those of `expr.binary`; what
+`designate` dispatches over the table at the end; what has a place is not read before someone needs it. Integer rules are those of `expr.binary`; what
 cannot be evaluated is refused with its place. Calls are in `calls`.
 """
 
@@ -12,22 +12,42 @@ from tree_sitter import Node
 
 from ..cinteger import CType, common_type
 from ..errors import SourceError
-from ..expr import Const, Expr, VarKind, binary, select, unary
-from ..program import Load, Reset
+from ..expr import Const, Expr, binary, select, unary
+from ..program import Reset
 from . import calls
 from .declarations import flatten
 from .flow import scratch
 from .lowering import Lowering
 from .objects import compound_literal
-from .operators import combined, folded, offset, pure
+from .operators import combined, folded, pure
 from .parse import named, text_of
-from .places import field, integer_literal, name_value, place_of, subscript
-from .types import BUILTIN_SIZES, IntType, PointerType, Type
-from .values import InitList, Null, Opaque, PlacePointer, Pointer, Value, convert
+from .places import (
+    dereferenced,
+    element,
+    field,
+    integer_literal,
+    member_access,
+    named_outcome,
+    variable_place,
+)
+from .types import BUILTIN_SIZES, ClassType, IntType, Type
+from .values import (
+    InitList,
+    Memory,
+    Null,
+    Opaque,
+    Outcome,
+    Place,
+    PlacePointer,
+    Pointer,
+    Poison,
+    Value,
+    convert,
+)
 
 
-def evaluate(lo: Lowering, node: Node) -> Value:
-    """The value of expression ``node``; what it does is emitted and stored."""
+def designate(lo: Lowering, node: Node) -> Outcome:
+    """The place or value of expression ``node``; what it does is emitted and stored, once."""
     handler = EXPRESSIONS.get(node.type)
     if handler is None:
         lo.frame.context.source.check(node)
@@ -52,26 +72,7 @@ def _character(lo: Lowering, node: Node) -> Value:
     return Const(ord(text[1]) & 0x7F, CType.I8)
 
 
-# --- memory -----------------------------------------------------------------------------------
-
-
-def _read_place(lo: Lowering, node: Node) -> Value:
-    place = place_of(lo, node)
-    if place is not None:
-        return lo.load(place, node)
-    if node.type == "subscript_expression":
-        pointer = lo.evaluate(field(node, "argument"))
-        return _load_word(lo, offset(lo, pointer, "+", subscript(lo, node), node), node)
-    return _load_word(lo, lo.evaluate(field(node, "argument")), node)
-
-
-def _load_word(lo: Lowering, value: Value, node: Node) -> Value:
-    """Reading memory: the word goes into a local of the program."""
-    if not isinstance(value, Pointer) or not isinstance(value.target, IntType):
-        raise lo.unsupported(f"reading memory: `{text_of(node)}`", node)
-    word = lo.new_var("word", value.target.ctype, VarKind.LOCAL)
-    lo.emit(Load(word, lo.address(value, node), lo.span(node)))
-    return word
+# --- places -----------------------------------------------------------------------------------
 
 
 def _this(lo: Lowering, node: Node) -> Value:
@@ -80,34 +81,38 @@ def _this(lo: Lowering, node: Node) -> Value:
     return PlacePointer(lo.frame.this)
 
 
-def _pointer_expression(lo: Lowering, node: Node) -> Value:
-    if text_of(field(node, "operator")) == "*":
-        return _read_place(lo, node)
+def _pointer_expression(lo: Lowering, node: Node) -> Outcome:
     argument = field(node, "argument")
-    place = place_of(lo, argument)
-    if place is not None:
-        return PlacePointer(place)
-    if argument.type == "subscript_expression":
-        pointer = lo.evaluate(field(argument, "argument"))
-        return offset(lo, pointer, "+", subscript(lo, argument), node)
+    if text_of(field(node, "operator")) == "*":
+        return dereferenced(lo, lo.evaluate(argument), node)
+    match lo.designate(argument):
+        case Place() as place:
+            return PlacePointer(place)
+        case Memory(pointer=pointer):
+            return pointer
     raise lo.unsupported(f"the address of `{text_of(argument)}`", node)
 
 
 # --- operators --------------------------------------------------------------------------------
 
 
-def _parenthesised(lo: Lowering, node: Node) -> Value:
-    return lo.evaluate(named(node)[0])
+def _parenthesised(lo: Lowering, node: Node) -> Outcome:
+    return lo.designate(named(node)[0])
 
 
 def _unary(lo: Lowering, node: Node) -> Value:
     op, argument = text_of(field(node, "operator")), field(node, "argument")
     if op in ("!", "not"):
         return folded(unary("!", lo.condition(argument)))
+    op = "~" if op == "compl" else op
     return folded(unary(op, lo.integer(lo.evaluate(argument), argument)))
 
 
-_WORDS = {"and": "&&", "or": "||", "bitand": "&", "bitor": "|", "xor": "^", "not_eq": "!="}
+_WORDS = {
+    "and": "&&", "or": "||", "bitand": "&", "bitor": "|", "xor": "^", "not_eq": "!=",
+    "and_eq": "&=", "or_eq": "|=", "xor_eq": "^=",
+}  # fmt: skip
+"""Operators that are also words."""
 
 
 def _binary(lo: Lowering, node: Node) -> Value:
@@ -131,16 +136,20 @@ def _lazy(lo: Lowering, op: str, left: Node, right: Node) -> Value:
     return binary(op, first, second)
 
 
-def _conditional(lo: Lowering, node: Node) -> Value:
+def _conditional(lo: Lowering, node: Node) -> Outcome:
     condition = lo.condition(field(node, "condition"))
     then, other = field(node, "consequence"), field(node, "alternative")
     if isinstance(condition, Const):
         chosen, ignored = (then, other) if condition.value else (other, then)
-        value = lo.evaluate(chosen)
-        if not isinstance(value, Expr | Opaque):
-            return value
         with scratch(lo):  # only its type counts
-            unused = lo.evaluate(ignored)
+            unchosen = lo.designate(ignored)
+            unused = lo.peek(unchosen) if isinstance(unchosen, Place) else lo.value(unchosen, ignored)
+        outcome = lo.designate(chosen)
+        if isinstance(outcome, Place) and isinstance(unchosen, Place) and outcome.type == unchosen.type:
+            return outcome
+        value = lo.value(outcome, chosen)
+        if not isinstance(value, Expr | Opaque) or isinstance(unused, Poison):
+            return value
         used, other_type = lo.integer(value, chosen), lo.integer(unused, ignored).type
         return convert(used.type if used.type is other_type else common_type(used.type, other_type), used)
     values: list[Value] = []
@@ -159,45 +168,60 @@ def _conditional(lo: Lowering, node: Node) -> Value:
     return select(condition, lo.integer(a, then), lo.integer(b, other))
 
 
-def _assignment(lo: Lowering, node: Node) -> Value:
+def _assignment(lo: Lowering, node: Node) -> Outcome:
     op, left, right = text_of(field(node, "operator")), field(node, "left"), field(node, "right")
+    op = _WORDS.get(op, op)
     value = lo.evaluate(right)
-    place = place_of(lo, left)
-    if place is None:
-        return _store_word(lo, op, left, value, node)
+    target = lo.designate(left)
+    if isinstance(target, Memory):
+        return _store_word(lo, op, target, value, node)
+    if not isinstance(target, Place):
+        raise lo.unsupported(f"an assignment to `{text_of(left)}`, which has no place", node)
+    if isinstance(target.type, ClassType):
+        return _assign_object(lo, op, target, value, node)
     if op != "=":
-        value = combined(lo, op.removesuffix("="), lo.load(place, left), value, node)
-    lo.assign(place, value, node)
-    return lo.load(place, node) if isinstance(place.type, IntType | PointerType) else value
+        value = combined(lo, op.removesuffix("="), lo.load(target, left), value, node)
+    elif isinstance(value, InitList):
+        lo.copy_into(target, value, node)
+        return target
+    lo.assign(target, value, node)
+    return target
 
 
-def _store_word(lo: Lowering, op: str, left: Node, value: Value, node: Node) -> Value:
+def _assign_object(lo: Lowering, op: str, target: Place, value: Value, node: Node) -> Place:
+    """``object = value``: what is no object of the class is first made one."""
+    own = lo.types.own_copy(target.type) if isinstance(target.type, ClassType) else None
+    if op != "=" or own is not None:
+        raise lo.unsupported(f"`{op}` of {own or target.type}, an operator of its own", node)
+    made = lo.new_place("temporary", target.type)
+    lo.copy_into(made, value, node)
+    lo.assign(target, lo.load(made, node), node)
+    return target
+
+
+def _store_word(lo: Lowering, op: str, target: Memory, value: Value, node: Node) -> Value:
     """``*word = 0`` in memory is a Reset; other stores have no operation."""
-    if left.type == "pointer_expression" or left.type == "subscript_expression":
-        pointer = lo.evaluate(field(left, "argument"))
-        if left.type == "subscript_expression":
-            pointer = offset(lo, pointer, "+", subscript(lo, left), left)
-        if op == "=" and isinstance(value, Const) and value.value == 0:
-            lo.emit(Reset(lo.address(pointer, left), lo.span(node)))
-            return value
+    if op == "=" and isinstance(value, Const) and value.value == 0:
+        lo.emit(Reset(lo.address(target.pointer, node), lo.span(node)))
+        return value
     raise lo.unsupported(f"a store to memory: `{text_of(node)}`", node)
 
 
-def _update(lo: Lowering, node: Node) -> Value:
+def _update(lo: Lowering, node: Node) -> Outcome:
     argument = field(node, "argument")
-    place = place_of(lo, argument)
-    if place is None:
+    place = lo.designate(argument)
+    if not isinstance(place, Place):
         raise lo.unsupported(f"`{text_of(node)}`", node)
     old = lo.load(place, argument)
     op = text_of(field(node, "operator"))[0]
     lo.assign(place, combined(lo, op, old, Const(1, CType.I32), node), node)
     prefix = node.children[0].type in ("++", "--")
-    return lo.load(place, node) if prefix else old
+    return place if prefix else old
 
 
-def _comma(lo: Lowering, node: Node) -> Value:
-    lo.evaluate(field(node, "left"))
-    return lo.evaluate(field(node, "right"))
+def _comma(lo: Lowering, node: Node) -> Outcome:
+    lo.designate(field(node, "left"))
+    return lo.designate(field(node, "right"))
 
 
 def _braces(lo: Lowering, node: Node) -> Value:
@@ -212,12 +236,12 @@ def _braces(lo: Lowering, node: Node) -> Value:
 # --- casts and sizes --------------------------------------------------------------------------
 
 
-def _cast(lo: Lowering, node: Node) -> Value:
+def _cast(lo: Lowering, node: Node) -> Outcome:
     descriptor, operand = field(node, "type"), field(node, "value")
     base = descriptor.child_by_field_name("type")
     if base is not None and base.type not in ("primitive_type", "sized_type_specifier"):
         _expect_type(lo, base, descriptor, operand)
-    return calls.cast_to(lo, lo.types.resolve(descriptor, lo.frame.context), lo.evaluate(operand), node)
+    return calls.cast_node(lo, descriptor, operand, node)
 
 
 def _expect_type(lo: Lowering, base: Node, descriptor: Node, operand: Node) -> None:
@@ -242,11 +266,23 @@ def _sizeof(lo: Lowering, node: Node) -> Value:
         inner = field(node, "value")
         while inner.type == "parenthesized_expression":
             inner = named(inner)[0]
-        place = place_of(lo, inner) if inner.type != "template_function" else None
-        wanted = place.type if place is not None else lo.types.resolve(inner, context)
+        wanted = _type_of_operand(lo, inner)
     if wanted is None:
         raise lo.unsupported(f"`{text_of(node)}`", node)
     return Const(lo.types.size(wanted, lo.span(node)), CType.U64)
+
+
+def _type_of_operand(lo: Lowering, node: Node) -> Type | None:
+    """The type of the operand of ``sizeof``, which is not evaluated, or that it names."""
+    if node.type in ("template_function", "identifier", "qualified_identifier"):
+        place = variable_place(lo, node)
+        return place.type if place is not None else lo.types.resolve(node, lo.frame.context)
+    with scratch(lo):
+        outcome = lo.designate(node)
+        value = lo.peek(outcome) if isinstance(outcome, Place) else lo.value(outcome, node)
+    if isinstance(outcome, Place):
+        return outcome.type
+    return IntType(value.type) if isinstance(value, Expr) else None
 
 
 def _bool(lo: Lowering, node: Node) -> Value:
@@ -257,29 +293,29 @@ def _null(lo: Lowering, node: Node) -> Value:
     return Null()
 
 
-def _type_as_value(lo: Lowering, node: Node) -> Value:
+def _type_as_value(lo: Lowering, node: Node) -> Outcome:
     """A template argument that the grammar took for a type: ``B`` in ``F<B>``."""
     base = node.child_by_field_name("type")
     if base is None or node.child_by_field_name("declarator") is not None:
         raise lo.unsupported(f"type {text_of(node)} as a value", node)
-    return name_value(lo, base)
+    return named_outcome(lo, base)
 
 
-EXPRESSIONS: dict[str, Callable[[Lowering, Node], Value]] = {
+EXPRESSIONS: dict[str, Callable[[Lowering, Node], Outcome]] = {
     "number_literal": _number,
     "char_literal": _character,
     "true": _bool,
     "false": _bool,
     "null": _null,
     "nullptr": _null,
-    "identifier": name_value,
-    "field_identifier": name_value,
-    "qualified_identifier": name_value,
+    "identifier": named_outcome,
+    "field_identifier": named_outcome,
+    "qualified_identifier": named_outcome,
     "type_descriptor": _type_as_value,
-    "type_identifier": name_value,
+    "type_identifier": named_outcome,
     "parenthesized_expression": _parenthesised,
-    "field_expression": _read_place,
-    "subscript_expression": _read_place,
+    "field_expression": member_access,
+    "subscript_expression": element,
     "pointer_expression": _pointer_expression,
     "this": _this,
     "unary_expression": _unary,

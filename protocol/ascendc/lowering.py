@@ -1,7 +1,7 @@
 """The state of symbolic execution: the store, the statements emitted so far, the current function.
 
-`statements`, `expressions` and `calls` work on one `Lowering`; they are plugged in as its
-``evaluate`` and ``execute``, since each needs the others. Straight-line code is substituted forward
+`statements`, `expressions` and `objects` work on one `Lowering`; they are plugged in as its
+`Language`, since each needs the others. Straight-line code is substituted forward
 symbolically; what differs between branches or iterations is materialised in `flow`.
 """
 
@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
 from ..cinteger import CType
 from ..errors import LimitError, SourceError, UnsupportedError
 from ..expr import Const, Expr, Var, VarKind
-from ..program import Address, Parameter, Role, Span, Statement
-from .declarations import FieldDecl, Index
+from ..program import Address, Load, Parameter, Role, Span, Statement
+from .declarations import Index
 from .facts import Facts
 from .parse import Sources, text_of
 from .types import (
+    BUILTIN_SIZES,
     BUILTIN_TYPES,
     VOID,
     ArrayType,
@@ -33,10 +34,13 @@ from .types import (
     Types,
 )
 from .values import (
+    Foreign,
     InitList,
     Location,
+    Memory,
     Null,
     Opaque,
+    Outcome,
     Place,
     PlacePointer,
     Pointer,
@@ -63,6 +67,9 @@ class Frame:
     this: Place | None = None
     scopes: Scopes = field(default_factory=lambda: [{}])
     result: Place | None = None
+    returns_reference: bool = False
+    referred: Place | None = None
+    """What a function that returns a reference has returned."""
     loops: int = 0
     function: object = None
 
@@ -74,6 +81,8 @@ class Usage:
     facts: dict[tuple[str, str], str] = field(default_factory=dict)
     contracts: dict[str, str] = field(default_factory=dict)
     field_types: dict[str, str] = field(default_factory=dict)
+    non_null: set[str] = field(default_factory=set)
+    """Regions and objects behind kernel pointers that are compared with null."""
 
 
 @dataclass(slots=True)
@@ -89,21 +98,25 @@ class Shared:
     """Fields and scalar arguments that became parameters, by path."""
 
 
-Evaluate = Callable[["Lowering", Node], Value]
-Execute = Callable[["Lowering", Node], None]
+@dataclass(frozen=True, slots=True)
+class Language:
+    """What `Lowering` needs of the modules above it: expressions, function bodies, objects."""
+
+    designate: Callable[[Lowering, Node], Outcome]
+    execute: Callable[[Lowering, Node], None]
+    copy_into: Callable[[Lowering, Place, Value, Node], None]
 
 
 class Lowering:
     """Executes one role of one entry."""
 
-    def __init__(self, shared: Shared, role: Role, evaluate: Evaluate, execute: Execute) -> None:
+    def __init__(self, shared: Shared, role: Role, language: Language) -> None:
         self.shared = shared
         self.role = role
         self.index = shared.index
         self.facts = shared.facts
         self.usage = shared.usage
-        self._evaluate = evaluate
-        self._execute = execute
+        self.language = language
         self.store: dict[Location, Value] = {}
         self.names: dict[int, str] = {}
         self.out: list[Statement] = []
@@ -135,13 +148,21 @@ class Lowering:
         """The error that refuses ``construct`` at ``node``."""
         return UnsupportedError(construct, self.span(node))
 
+    def designate(self, node: Node) -> Outcome:
+        """The place that an expression denotes, or its value if it has none."""
+        return self.language.designate(self, node)
+
     def evaluate(self, node: Node) -> Value:
         """The value of an expression."""
-        return self._evaluate(self, node)
+        return self.value(self.designate(node), node)
 
     def execute(self, body: Node) -> None:
         """Run a function body."""
-        self._execute(self, body)
+        self.language.execute(self, body)
+
+    def copy_into(self, place: Place, value: Value, node: Node) -> None:
+        """Initialise ``place`` with ``value``, constructing an object where its class says so."""
+        self.language.copy_into(self, place, value, node)
 
     def emit(self, statement: Statement) -> None:
         """Append a statement to the program."""
@@ -197,8 +218,25 @@ class Lowering:
 
     # --- reading and writing ----------------------------------------------------------------
 
+    def value(self, outcome: Outcome, node: Node) -> Value:
+        """The value of what an expression denotes; a word in memory is read into a local."""
+        match outcome:
+            case Place():
+                return self.load(outcome, node)
+            case Memory(pointer=pointer):
+                if not isinstance(pointer.target, IntType):
+                    raise self.unsupported(f"reading memory: `{text_of(node)}`", node)
+                word = self.new_var("word", pointer.target.ctype, VarKind.LOCAL)
+                self.emit(Load(word, self.address(pointer, node), self.span(node)))
+                return word
+        return outcome
+
     def load(self, place: Place, node: Node) -> Value:
         """What ``place`` holds. Raises SourceError where nothing was stored."""
+        return self.readable(self.peek(place), node)
+
+    def peek(self, place: Place) -> Value:
+        """What ``place`` holds, a Poison where nothing was stored."""
         location = place.location
         value = self.store.get(location)
         scalar = isinstance(place.type, IntType | PointerType)
@@ -217,7 +255,7 @@ class Lowering:
             value = Poison(f"{self.hint(location)} is read before it is assigned")
             if place.type is None and len(location) > 1:
                 value = Poison(f"{self.hint(location)}, a member that the sources do not set", True)
-        return self.readable(value, node)
+        return value
 
     def readable(self, value: Value, node: Node) -> Value:
         """``value``, unless nothing may be read there."""
@@ -250,7 +288,10 @@ class Lowering:
 
     def assign(self, place: Place, value: Value, node: Node) -> None:
         """Store ``value``, converted to the type of ``place``."""
+        self._refuse_pointee(place, node)
         value = self.converted(value, place.type, node)
+        if place.type is None and isinstance(value, Expr):
+            value = self._untyped(place, value, node)
         if not isinstance(place.type, IntType | PointerType):
             for key in self.members(place.location):
                 del self.store[(*place.location, *key)]
@@ -259,84 +300,32 @@ class Lowering:
             for key, member in value.members.items():
                 self.store[(*place.location, *key)] = member
         elif isinstance(value, InitList):
-            self.initialise(place, value, node)
+            raise self.unsupported(f"braces for an object of unknown type: `{text_of(node)}`", node)
         else:
-            self.store[place.location] = value
+            plain = replace(value, pointee=False) if isinstance(value, Opaque) else value
+            self.store[place.location] = plain
 
-    def initialise(self, place: Place, values: InitList, node: Node) -> None:
-        """Fill ``place`` from ``{…}``, member by member."""
-        match place.type:
-            case ArrayType(element=element, length=length):
-                self._expect_count(values, length, place, node)
-                for position in range(length):
-                    item = values.items[position] if position < len(values.items) else None
-                    self._initialise_member(place.member(f"[{position}]", element), item, node)
-            case ClassType() as owner:
-                self._initialise_class(place, owner, values, node)
-            case OpaqueType(name=name):
-                self._initialise_opaque(place, name, values, node)
-            case None:
-                self.store[place.location] = Poison("members of an object of unknown type", True)
-            case _:
-                self._expect_count(values, 1, place, node)
-                item = values.items[0] if values.items else None
-                self._initialise_member(place, item, node)
+    def _refuse_pointee(self, place: Place, node: Node) -> None:
+        """A store through a pointer that the sources do not set reaches nobody knows what."""
+        for length in range(1, len(place.location) + 1):
+            outer = self.store.get(place.location[:length])
+            if isinstance(outer, Opaque) and outer.pointee:
+                raise self.unsupported(f"a store into {outer.path}, which the sources do not give", node)
 
-    def _initialise_member(self, place: Place, item: Value | None, node: Node) -> None:
-        if item is not None:
-            self.assign(place, item, node)
-        elif isinstance(place.type, IntType):
-            self.store[place.location] = Const(0, place.type.ctype)
-        elif isinstance(place.type, PointerType):
-            self.store[place.location] = Null()
-        elif isinstance(place.type, ArrayType | ClassType):
-            self.initialise(place, InitList((), self.span(node)), node)
-
-    def _initialise_class(self, place: Place, owner: ClassType, values: InitList, node: Node) -> None:
-        if owner.decl.bases and values.items:
-            raise self.unsupported(f"braces for {owner}, which has a base class", node)
-        self._expect_count(values, len(owner.decl.fields), place, node)
-        for position, member in enumerate(owner.decl.fields):
-            target = place.member(member.name, self.types.field_type(owner, member))
-            if position < len(values.items):
-                self.assign(target, values.items[position], node)
-            elif member.default is not None:
-                self.default_member(target, owner, member)
-            else:
-                self._initialise_member(target, None, node)
-
-    def default_member(self, target: Place, owner: ClassType, member: FieldDecl) -> None:
-        """Run the default initialiser of a data member."""
-        assert member.default is not None
-        this = Place(target.location[:-1], owner)
-        frame = Frame(self.types.inside(owner), self.frame.calls, this)
-        with self.entered(frame, member.default):
-            self.assign(target, self.evaluate(member.default), member.default)
-
-    def _initialise_opaque(self, place: Place, name: str, values: InitList, node: Node) -> None:
-        order = self.facts.field_order.get(name)
-        if not values.items:
-            return
-        if order is None or len(order) < len(values.items):
-            self.store[place.location] = Poison(
-                f"the order of the members of {name} (give it in facts, field_order)", True
-            )
-            return
-        self.usage.facts["field_order", name] = f"the members of {name} are {', '.join(order)}"
-        for declared, item in zip(order, values.items, strict=False):
-            words = declared.split()
-            member_type = self.named_type(words[0]) if len(words) > 1 else None
-            self.assign(place.member(words[-1], member_type), item, node)
+    def _untyped(self, place: Place, value: Expr, node: Node) -> Value:
+        """A number for a place without a declared type: that of what it holds already."""
+        held = self.store.get(place.location) or self.inherited(place)
+        if isinstance(held, Opaque):
+            return convert(self.parameter_type(held, node).ctype, value)
+        if isinstance(held, Expr):
+            return convert(held.type, value)
+        if isinstance(place.location[-1], str):
+            return Foreign(f"the type of {self.hint(place.location)}, which the sources do not give")
+        return value
 
     def named_type(self, name: str) -> Type:
         """A builtin type by name, as facts give it."""
         return BUILTIN_TYPES.get(name, OpaqueType(name))
-
-    def _expect_count(self, values: InitList, most: int, place: Place, node: Node) -> None:
-        if len(values.items) > most:
-            raise SourceError(
-                f"{len(values.items)} values for {place.type}, which holds {most}", self.span(node)
-            )
 
     def forget(self, first: int) -> None:
         """Drop the variables from number ``first`` on: their function has ended."""
@@ -355,20 +344,23 @@ class Lowering:
                 return convert(ctype, self.integer(value, node, ctype))
             case PointerType(target=target):
                 return self.as_pointer(value, target, node)
-        if isinstance(value, Record) and isinstance(value.type, ClassType):
-            self._refuse_own_copy(value.type, node)
+            case ClassType():
+                self._expect_object(value, wanted, node)
+            case OpaqueType() if wanted != VOID:
+                if isinstance(value, Expr):
+                    return Foreign(f"type {wanted}")
+                if isinstance(value, Opaque) and value.type is None:
+                    return replace(value, type=wanted)
         return self.readable(value, node)
 
-    def _refuse_own_copy(self, owner: ClassType, node: Node) -> None:
-        """Objects are copied member by member, so a class must not do that in its own way."""
-        constructors = owner.decl.methods.get(owner.decl.name, [])
-        own = any(
-            len(c.parameters) == 1
-            and text_of(c.parameters[0].child_by_field_name("type")).startswith(owner.decl.name)
-            for c in constructors
-        )
-        if own or "operator=" in owner.decl.methods or "operator=" in owner.decl.declared:
-            raise self.unsupported(f"a copy of {owner}, which copies in its own way", node)
+    def _expect_object(self, value: Value, wanted: ClassType, node: Node) -> None:
+        """Refuse anything but a plain copy of a ``wanted``."""
+        self.readable(value, node)
+        if not isinstance(value, Record | Opaque) or value.type not in (wanted, None):
+            raise self.unsupported(f"`{text_of(node)}` as a {wanted}", node)
+        own = self.types.own_copy(wanted)
+        if own is not None:
+            raise self.unsupported(f"a copy of {own}, which copies in its own way", node)
 
     def as_pointer(self, value: Value, target: Type, node: Node) -> Value:
         """``value`` as a pointer to ``target``."""
@@ -407,30 +399,47 @@ class Lowering:
             case Opaque(path=path, type=declared):
                 return self.parameter(path, declared, node)
             case Pointer() | PlacePointer() if wanted is CType.BOOL:
+                self.assume_not_null(value)
                 return Const(1, CType.BOOL)
             case Null() if wanted is CType.BOOL:
                 return Const(0, CType.BOOL)
+            case Foreign(type=foreign):
+                raise self.unsupported(f"a number in {foreign}: `{text_of(node)}`", node)
         if isinstance(value, Expr):
             return value
         self.readable(value, node)
         what = "an address" if isinstance(value, Pointer | PlacePointer | Null) else "an object"
         raise self.unsupported(f"{what} as an integer: `{text_of(node)}`", node)
 
+    def assume_not_null(self, value: Pointer | PlacePointer) -> None:
+        """Note that a kernel argument which is compared with null is taken not to be null."""
+        if isinstance(value, Pointer):
+            self.usage.non_null.add(value.region)
+        elif isinstance(self.store.get(value.place.location), Opaque):
+            self.usage.non_null.add(self.hint(value.place.location))
+
     def condition(self, node: Node) -> Expr:
         """The value of ``node`` as a condition."""
         return convert(CType.BOOL, self.integer(self.evaluate(node), node, CType.BOOL))
 
+    def parameter_type(self, opaque: Opaque, node: Node) -> IntType:
+        """The type of the parameter that a field of a kernel argument is; uint32_t if nothing says it."""
+        path, declared = opaque.path, opaque.type
+        if path in self.shared.parameters:
+            return IntType(self.shared.parameters[path].type)
+        if isinstance(declared, IntType):
+            return declared
+        fact = self.facts.field(path)
+        known = self.named_type(fact[1].type) if fact is not None else None
+        number = declared is None or (isinstance(declared, OpaqueType) and fact is not None)
+        if not number or str(declared) in BUILTIN_SIZES:
+            raise self.unsupported(f"{path} of type {declared} as an integer", node)
+        return known if isinstance(known, IntType) else IntType(CType.U32)
+
     def parameter(self, path: str, declared: Type | None, node: Node) -> Expr:
         """The parameter that field ``path`` of a kernel argument is."""
         fact = self.facts.field(path)
-        ctype = CType.U32
-        if isinstance(declared, IntType):
-            ctype = declared.ctype
-        elif isinstance(declared, PointerType | ArrayType | ClassType) or declared == VOID:
-            raise self.unsupported(f"{path} of type {declared} as an integer", node)
-        elif fact is not None:
-            named = self.named_type(fact[1].type)
-            ctype = named.ctype if isinstance(named, IntType) else ctype
+        ctype = self.parameter_type(Opaque(path, declared), node).ctype
         if path not in self.shared.parameters:
             known = fact[1] if fact is not None else None
             self.shared.parameters[path] = Parameter(

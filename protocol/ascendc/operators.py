@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 from tree_sitter import Node
 
-from ..cinteger import CType
+from ..cinteger import CType, promote
+from ..errors import SourceError
 from ..evaluate import evaluate as compute_value
 from ..expr import COMPARISONS, Binary, Cast, Const, Expr, Unary, binary, walk
 from .lowering import Lowering
@@ -45,7 +46,12 @@ def combined(lo: Lowering, op: str, left: Value, right: Value, node: Node) -> Va
             raise lo.unsupported(f"`{op}` of an address: `{text_of(node)}`", node)
     if op == "<=>":
         raise lo.unsupported(f"`{text_of(node)}`", node)
-    return folded(binary(op, lo.integer(left, node), lo.integer(right, node)))
+    first, second = lo.integer(left, node), lo.integer(right, node)
+    if op in ("<<", ">>") and isinstance(second, Const):
+        bits = promote(first.type).bits
+        if not 0 <= second.value < bits:
+            raise SourceError(f"a shift of {bits} bits by {second.value}: `{text_of(node)}`", lo.span(node))
+    return folded(binary(op, first, second))
 
 
 def _is_address(value: Value) -> bool:
@@ -55,7 +61,15 @@ def _is_address(value: Value) -> bool:
 def _same_address(lo: Lowering, op: str, left: Value, right: Value, node: Node) -> Value:
     if isinstance(left, Pointer) and isinstance(right, Pointer):
         return _pointer_pair(lo, op, left, right, node)
-    return Const(int((left == right) == (op == "==")), CType.BOOL)
+    for value, other in ((left, right), (right, left)):
+        if isinstance(value, Pointer | PlacePointer) and isinstance(other, Null):
+            lo.assume_not_null(value)
+        if isinstance(value, Pointer) and isinstance(other, PlacePointer):
+            raise lo.unsupported(f"`{text_of(node)}`: an address compared with one of an object", node)
+    same = left == right
+    if isinstance(left, PlacePointer) and isinstance(right, PlacePointer):
+        same = left.place.location == right.place.location
+    return Const(int(same == (op == "==")), CType.BOOL)
 
 
 def _pointer_pair(lo: Lowering, op: str, left: Pointer, right: Pointer, node: Node) -> Value:
@@ -68,7 +82,8 @@ def _pointer_pair(lo: Lowering, op: str, left: Pointer, right: Pointer, node: No
     return folded(binary("/", distance, Const(size, CType.I64)))
 
 
-def offset(lo: Lowering, pointer: Value, op: str, count: Expr, node: Node) -> Value:
+def offset(lo: Lowering, pointer: Value, op: str, count: Expr, node: Node) -> Pointer:
+    """``pointer + count`` or ``pointer - count``."""
     if not isinstance(pointer, Pointer):
         lo.address(pointer, node)
     assert isinstance(pointer, Pointer)

@@ -14,9 +14,11 @@ from ..expr import Const, Expr, binary, unary
 from ..program import Role
 from .declarations import ConstantDecl, flatten, part_name
 from .lowering import Frame, Lowering
+from .operators import offset
 from .parse import named, text_of
-from .types import ArrayType, ClassType, Context, IntType, PointerType
-from .values import Null, Opaque, Place, PlacePointer, Record, Value
+from .references import is_reference
+from .types import ArrayType, ClassType, Context, IntType, OpaqueType, PointerType, Type
+from .values import Memory, Null, Opaque, Outcome, Place, PlacePointer, Pointer, Record, Value
 
 
 def field(node: Node, name: str) -> Node:
@@ -59,8 +61,8 @@ def integer_literal(text: str) -> Const | None:
 # --- names ------------------------------------------------------------------------------------
 
 
-def name_value(lo: Lowering, node: Node) -> Value:
-    """The value that a name, perhaps a qualified one, has here."""
+def named_outcome(lo: Lowering, node: Node) -> Outcome:
+    """The place or value that a name, perhaps a qualified one, means here."""
     parts = flatten(node)
     name = part_name(parts[-1])
     scope = [part_name(part) for part in parts[:-1]]
@@ -69,7 +71,7 @@ def name_value(lo: Lowering, node: Node) -> Value:
         return macro
     place = variable_place(lo, node)
     if place is not None:
-        return lo.load(place, node)
+        return place
     if not scope:
         bound = lo.frame.context.bindings.get(name)
         if isinstance(bound, Expr):
@@ -192,46 +194,44 @@ def member_place(lo: Lowering, outer: Place, name: str) -> Place | None:
         found = lo.types.find_field(outer.type, name)
         if found is None:
             return None
-        declarator = found[1].declarator
-        if declarator is not None and declarator.type == "reference_declarator":
+        if is_reference(found[1].declarator):
             raise lo.unsupported(f"{name}, a member that is a reference", found[1].node)
         return outer.member(name, lo.types.field_type(*found))
     if isinstance(outer.type, IntType | PointerType | ArrayType):
         return None
-    return outer.member(name, None)
+    return outer.member(name, _fact_type(lo, outer.type, name))
 
 
-def place_of(lo: Lowering, node: Node) -> Place | None:
-    """The place that ``node`` denotes, or None if it is a mere value."""
-    match node.type:
-        case "identifier" | "field_identifier":
-            return variable_place(lo, node)
-        case "parenthesized_expression":
-            return place_of(lo, named(node)[0])
-        case "field_expression":
-            return _field_place(lo, node)
-        case "subscript_expression":
-            return _element_place(lo, node)
-        case "this":
-            return None
-        case "pointer_expression" if text_of(field(node, "operator")) == "*":
-            return target_place(lo, lo.evaluate(field(node, "argument")), node)
+def _fact_type(lo: Lowering, outer: Type | None, name: str) -> Type | None:
+    """The type that facts give a member of an opaque class, if they do."""
+    for declared in lo.facts.field_order.get(outer.name, ()) if isinstance(outer, OpaqueType) else ():
+        words = declared.split()
+        if words[-1] == name and len(words) > 1:
+            return lo.named_type(words[0])
     return None
 
 
 def object_place(lo: Lowering, node: Node) -> Place:
     """The place of the object that ``node`` denotes; a value is put into a temporary."""
-    place = place_of(lo, node)
-    if place is not None:
-        return place
-    return temporary(lo, lo.evaluate(node), node)
+    outcome = lo.designate(node)
+    if isinstance(outcome, Place):
+        return outcome
+    if isinstance(outcome, Memory):
+        raise lo.unsupported(f"an object in memory: `{text_of(node)}`", node)
+    return temporary(lo, outcome, node)
 
 
 def temporary(lo: Lowering, value: Value, node: Node) -> Place:
     """A new place that holds ``value``."""
     place_type = value.type if isinstance(value, Record | Opaque) else None
     place = lo.new_place("temporary", place_type)
-    lo.assign(place, value, node)
+    if isinstance(value, Opaque):
+        lo.store[place.location] = value
+    elif isinstance(value, Record):
+        for key, member in value.members.items():  # no copy: the value itself
+            lo.store[(*place.location, *key)] = member
+    else:
+        lo.assign(place, value, node)
     return place
 
 
@@ -243,13 +243,25 @@ def target_place(lo: Lowering, value: Value, node: Node) -> Place | None:
         case Null():
             raise SourceError("a null pointer is dereferenced", lo.span(node))
         case Opaque(path=path, type=PointerType(target=target)):
-            return temporary(lo, Opaque(path, target), node)
-        case Opaque():
-            return temporary(lo, value, node)
+            return temporary(lo, Opaque(path, target, True), node)
+        case Opaque(path=path, type=declared):
+            return temporary(lo, Opaque(path, declared, True), node)
     return None
 
 
-def _field_place(lo: Lowering, node: Node) -> Place:
+def dereferenced(lo: Lowering, value: Value, node: Node) -> Outcome:
+    """``*value``: an object, or a word in memory."""
+    place = target_place(lo, value, node)
+    if place is not None:
+        return place
+    if not isinstance(value, Pointer):
+        lo.address(value, node)
+    assert isinstance(value, Pointer)
+    return Memory(value)
+
+
+def member_access(lo: Lowering, node: Node) -> Outcome:
+    """``object.member`` or ``pointer->member``."""
     argument, member = field(node, "argument"), field(node, "field")
     if text_of(field(node, "operator")) == "->":
         outer = target_place(lo, lo.evaluate(argument), node)
@@ -263,20 +275,22 @@ def _field_place(lo: Lowering, node: Node) -> Place:
     return place
 
 
-def _element_place(lo: Lowering, node: Node) -> Place | None:
-    argument = field(node, "argument")
-    place = place_of(lo, argument)
-    if place is None or isinstance(place.type, PointerType):
-        return None
-    if isinstance(place.type, ClassType | IntType):
-        raise lo.unsupported(f"a subscript of a {place.type}: `{text_of(node)}`", node)
-    element = place.type.element if isinstance(place.type, ArrayType) else None
+def element(lo: Lowering, node: Node) -> Outcome:
+    """``array[index]``: an element of a local array, or a word in memory."""
+    outer = lo.designate(field(node, "argument"))
+    is_array = isinstance(outer, Place) and not isinstance(outer.type, PointerType)
+    if not isinstance(outer, Place) or not is_array or isinstance(lo.store.get(outer.location), Pointer):
+        pointer = lo.value(outer, node)
+        return Memory(offset(lo, pointer, "+", subscript(lo, node), node))
+    if isinstance(outer.type, ClassType | IntType):
+        raise lo.unsupported(f"a subscript of a {outer.type}: `{text_of(node)}`", node)
+    inner = outer.type.element if isinstance(outer.type, ArrayType) else None
     index = subscript(lo, node)
     if not isinstance(index, Const):
         raise lo.unsupported(f"an element whose index only a run decides: `{text_of(node)}`", node)
-    if isinstance(place.type, ArrayType) and not 0 <= index.value < place.type.length:
-        raise SourceError(f"index {index.value} of {place.type}", lo.span(node))
-    return place.member(f"[{index.value}]", element)
+    if isinstance(outer.type, ArrayType) and not 0 <= index.value < outer.type.length:
+        raise SourceError(f"index {index.value} of {outer.type}", lo.span(node))
+    return outer.member(f"[{index.value}]", inner)
 
 
 def subscript(lo: Lowering, node: Node) -> Expr:

@@ -7,15 +7,27 @@ opaque: it has a name, perhaps a size from facts, and fields that are found by n
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
-from ..cinteger import C_NAMES, CType
+from ..cinteger import C_NAMES, CType, wrap
 from ..errors import SourceError, UnsupportedError
-from ..expr import Const, Expr
+from ..expr import Const, Expr, cast
 from ..program import Span
-from .declarations import AliasDecl, ClassDecl, FieldDecl, Index, Namespace, Templates, flatten, part_name
+from .declarations import (
+    AliasDecl,
+    ClassDecl,
+    ConstantDecl,
+    FieldDecl,
+    Index,
+    Namespace,
+    TemplateParameter,
+    Templates,
+    flatten,
+    parameters_of,
+    part_name,
+)
 from .facts import Facts
 from .parse import SourceFile, named, text_of
 
@@ -194,7 +206,31 @@ class Types:
         aliases = self.index.find(self.index.aliases, name, scope, here)
         if aliases:
             return self._alias(aliases[0], None, part, context, depth)
-        return BUILTIN_TYPES.get(name) if not scope else None
+        enum = self._enum(name, scope, here, context)
+        if enum is not None:
+            return enum
+        standard = scope == ["std"] and name.endswith("_t")
+        return BUILTIN_TYPES.get(name) if not scope or standard else None
+
+    def _enum(self, name: str, scope: list[str], here: Namespace, context: Context) -> Type | None:
+        """The integer type that an enumeration has: the one it names, else int."""
+        table: dict[str, list[ConstantDecl]] = {name: []}
+        owner = context.owner if not scope else None
+        for constants in (*self.index.constants.values(), list(owner.decl.constants.values()) if owner else []):
+            for constant in constants:
+                if constant.enum == name and name:
+                    outer = constant.namespace[: -1 if constant.namespace[-1:] == (name,) else None]
+                    table[name].append(replace(constant, namespace=outer))
+        found = self.index.find(table, name, scope, here)
+        if not found:
+            return None
+        if len({id(constant.node.parent) for constant in found}) > 1:
+            places = " and ".join(sorted({constant.span.place for constant in found}))
+            raise UnsupportedError(f"{name} is ambiguous: {places}", found[0].span)
+        base = found[0].type_node
+        inside = Context(found[0].source, found[0].namespace)
+        resolved = IntType(CType.I32) if base is None else self.resolve(base, inside)
+        return resolved if isinstance(resolved, IntType) else None
 
     def member(self, outer: Type, part: Node, context: Context, depth: int = 0) -> Type:
         """The type ``outer::part``."""
@@ -279,10 +315,27 @@ class Types:
                     self._span(part, context),
                 )
             is_type = parameter.type_node is None
-            value = self.resolve(node, where) if is_type else self.constant(node, where)
+            inner = Context(inside.source, inside.namespace, inside.owner, dict(bound))
+            value = (
+                self.resolve(node, where)
+                if is_type
+                else self.argument(parameter, self.constant(node, where), inner, self._span(part, context))
+            )
             bound[parameter.name] = value
             result.append((parameter.name, value))
         return tuple(result)
+
+    def argument(self, parameter: TemplateParameter, value: Expr, inside: Context, span: Span) -> Expr:
+        """``value`` converted to the type that non-type template ``parameter`` declares."""
+        assert parameter.type_node is not None
+        if parameter.type_node.type == "placeholder_type_specifier":
+            return value
+        wanted = self.resolve(parameter.type_node, inside)
+        if not isinstance(wanted, IntType):
+            raise UnsupportedError(f"template parameter {parameter.name} of type {wanted}", span)
+        if isinstance(value, Const):
+            return Const(wrap(wanted.ctype, value.value), wanted.ctype)
+        return cast(wanted.ctype, value)
 
     # --- members and sizes ------------------------------------------------------------------
 
@@ -295,13 +348,71 @@ class Types:
         context = Context(owner.decl.source, owner.decl.namespace, None, dict(owner.bindings))
         return [self.resolve(base, context) for base in owner.decl.bases]
 
+    def derives(self, derived: ClassType, base: ClassType) -> bool:
+        """Whether ``base`` is a base class of ``derived``."""
+        return any(
+            isinstance(b, ClassType) and (b == base or self.derives(b, base)) for b in self.bases(derived)
+        )
+
+    def hierarchy(self, owner: ClassType) -> list[ClassType]:
+        """``owner`` and all its known base classes, one that is inherited twice twice."""
+        bases = [base for base in self.bases(owner) if isinstance(base, ClassType)]
+        return [owner, *(c for base in bases for c in self.hierarchy(base))]
+
+    def check_members(self, owner: ClassType) -> None:
+        """Refuse a class that has two members of one name: they would share a place."""
+        seen: dict[str, FieldDecl] = {}
+        for part in self.hierarchy(owner):
+            for member in part.decl.fields:
+                other = seen.setdefault(member.name, member)
+                if other is not member or part.decl.fields.count(member) > 1:
+                    raise UnsupportedError(
+                        f"{owner}, whose members {member.name} of {other.span.place} and "
+                        f"{member.span.place} hide each other",
+                        member.span,
+                    )
+        if len(self.hierarchy(owner)) != len({c.decl.span.place for c in self.hierarchy(owner)}):
+            raise UnsupportedError(f"{owner}, which inherits a class twice", owner.decl.span)
+
+    def own_copy(self, owner: ClassType) -> ClassType | None:
+        """The class in ``owner``, a base or a member that is not copied member by member."""
+        if any("operator=" in table for table in (owner.decl.methods, owner.decl.declared)):
+            return owner
+        context = self.inside(owner)
+        for constructor in owner.decl.methods.get(owner.decl.name, []):
+            if len(constructor.parameters) != 1:
+                continue
+            type_node = constructor.parameters[0].child_by_field_name("type")
+            assert type_node is not None
+            if text_of(type_node) in {t.name for t in constructor.templates}:
+                return owner
+            if self.resolve(type_node, context) == owner:
+                return owner
+        for declarator in owner.decl.declared.get(owner.decl.name, []):
+            types = [p.child_by_field_name("type") for p in parameters_of(declarator)]
+            if len(types) == 1 and types[0] is not None and self.resolve(types[0], context) == owner:
+                return owner
+        parts: list[Type] = self.bases(owner)
+        parts += [self.field_type(owner, member) for member in owner.decl.fields]
+        for part in parts:
+            while isinstance(part, ArrayType):
+                part = part.element
+            own = self.own_copy(part) if isinstance(part, ClassType) else None
+            if own is not None:
+                return own
+        return None
+
     def find_field(self, owner: ClassType, name: str) -> tuple[ClassType, FieldDecl] | None:
         """The data member ``name`` of ``owner`` or its bases."""
+        self.check_members(owner)
+        return self._find_field(owner, name)
+
+    def _find_field(self, owner: ClassType, name: str) -> tuple[ClassType, FieldDecl] | None:
         for member in owner.decl.fields:
             if member.name == name:
                 return owner, member
         for base in self.bases(owner):
-            found = self.find_field(base, name) if isinstance(base, ClassType) else None
+            found = self._find_field(base, name) if isinstance(base, ClassType) else None
             if found is not None:
                 return found
         return None
@@ -337,8 +448,11 @@ class Types:
         name = " ".join(text_of(node).split())
         if name in BUILTIN_TYPES:
             return BUILTIN_TYPES[name]
-        words = sorted(set(name.split()) - {"int"}) if len(name.split()) > 1 else [name]
-        return BUILTIN_TYPES.get(" ".join(reversed(words)), OpaqueType(name))
+        words = sorted(name.split())
+        for spelling, ctype in C_NAMES.items():  # the words of a type stand in any order
+            if sorted(spelling.split()) == words:
+                return IntType(ctype)
+        return OpaqueType(name)
 
     def _array(self, base: Type, size: Node | None, node: Node, context: Context) -> Type:
         length = self.constant(size, context) if size is not None else None

@@ -53,10 +53,21 @@ class PlacePointer:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A part of a kernel argument whose type the sources lack: its fields become parameters."""
+    """A part of a kernel argument whose type the sources lack: its fields become parameters.
+
+    ``pointee``: it is what a pointer among those fields points to, which may not be written.
+    """
 
     path: str
     type: Type | None
+    pointee: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A number in a type that is no integer type, or whose declaration is missing: it is only stored."""
+
+    type: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +94,18 @@ class Poison:
     unsupported: bool = False
 
 
-Value = Expr | Pointer | Null | PlacePointer | Opaque | Record | InitList | Poison
+Value = Expr | Pointer | Null | PlacePointer | Opaque | Foreign | Record | InitList | Poison
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a pointer into a region points to, as something to read, write or take the address of."""
+
+    pointer: Pointer
+
+
+Outcome = Place | Memory | Value
+"""What an expression denotes: a place, a word in memory, or a mere value."""
 
 NOTHING = Poison("a void value is used")
 ZERO = Const(0, CType.U64)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mc2proof.protocol.builder import ProtocolBuilder, element, segment_index, window
-from mc2proof.protocol.errors import Mc2proofError
+from mc2proof.protocol.errors import Mc2proofError, SourceError
 from mc2proof.protocol.expr import Const, as_expr
 from mc2proof.protocol.instance import Instance
 from mc2proof.protocol.program import (
@@ -245,19 +245,27 @@ def test_operands_are_numbers_or_expressions(start: Start) -> None:
         start().role(Role.AIV).set_flag(Pipe.MTE3, "3")  # type: ignore[arg-type]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="build() does not know region names: a misspelt one is unchecked memory"
-)
-def test_an_undeclared_region_is_refused(start: Start) -> None:
+def test_an_undeclared_region_is_refused_with_its_place(
+    start: Start, instantiate: Callable[..., Instance]
+) -> None:
     p = start()
     p.region("heap", RegionKind.SHARED, 64)
     aiv = p.role(Role.AIV)
+    expected = line() + 1
     aiv.put(1 - p.rank, Address("heep", as_expr(0)), Address("heap", as_expr(0)), 8)
-    with pytest.raises(ValueError, match="heep"):
-        p.build()
+    with pytest.raises(SourceError, match="region heep is not declared") as caught:
+        instantiate(p.build(), ranks=2)
+    assert caught.value.span is not None
+    assert caught.value.span.line == expected
 
 
-@pytest.mark.xfail(strict=True, raises=SyntaxError, reason="names become Python text unchecked")
+def test_a_region_has_one_size_a_rank(start: Start, instantiate: Callable[..., Instance]) -> None:
+    p = start()
+    p.region("heap", RegionKind.SHARED, p.block * 8)
+    with pytest.raises(SourceError, match="region heap may use parameters and rank only, not block"):
+        instantiate(p.build())
+
+
 @pytest.mark.parametrize("name", ["two words", "a-b"])
 def test_a_name_that_is_no_identifier_is_refused(
     start: Start, instantiate: Callable[..., Instance], name: str

@@ -102,9 +102,6 @@ def test_the_finding_points_at_the_statement(start: Start) -> None:
     assert finding.source_doc
 
 
-@pytest.mark.xfail(
-    strict=True, reason="an obligation on a counter without a fixed matching has no actors, so no place"
-)
 def test_a_backlog_without_a_fixed_matching_has_a_place(start: Start) -> None:
     p = start()
     p.role(Role.AIC).pipe_barrier()
@@ -116,7 +113,6 @@ def test_a_backlog_without_a_fixed_matching_has_a_place(start: Start) -> None:
     assert finding.line > 0
 
 
-@pytest.mark.xfail(strict=True, reason="the explorer's first waiting event may be an END, which has no place")
 def test_a_deadlock_that_the_explorer_finds_has_a_place(start: Start) -> None:
     report = prove_protocols(
         [stuck(start)],

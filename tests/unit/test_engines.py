@@ -117,7 +117,7 @@ def test_what_an_exchange_needs(
 @pytest.mark.parametrize("engine", ["happens-before", "cuts"])
 def test_an_order_that_is_not_fixed_is_declined(start: Start, instantiate: Instantiate, engine: str) -> None:
     analysis = analyse(instantiate(two_setters(start)))
-    with pytest.raises(Declined, match="set on several pipes") as caught:
+    with pytest.raises(Declined, match="set or awaited on several pipes") as caught:
         ENGINES[engine](analysis)
     assert caught.value.reason == analysis.sync.undetermined
 

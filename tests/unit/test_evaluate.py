@@ -248,9 +248,6 @@ def test_compiled_text_fails_where_evaluate_fails(
         run(code.wrapped, values)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="Compiler._operation drops operands whose result is one value: (1 / x) * 0 is 0"
-)
 def test_a_product_with_zero_still_computes_its_other_operand() -> None:
     x = Var("x", CType.I64, VarKind.LOOP)
     expr = (as_expr(1) / x) * 0

@@ -342,7 +342,6 @@ def test_printed_text_reads_back_as_the_same_tree(expr: Expr) -> None:
     assert Reader(str(expr)).whole() == spelled(expr), str(expr)
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="Unary.__str__ prints -(-a) as --a")
 def test_two_signs_in_a_row_are_no_decrement() -> None:
     expr = unary("-", unary("-", A))
     assert Reader(str(expr)).whole() == spelled(expr), str(expr)

@@ -259,8 +259,10 @@ def test_a_barrier_waits_for_a_rank_that_is_late(start: Start, instantiate: Inst
         p.role(Role.AIV).wait_flag(Pipe.S, 0)
     p.role(Role.AIV).barrier()
     machine = Machine(instantiate(p.build(), ranks=2))
-    assert machine.enabled(machine.initial()) == []
-    assert not machine.finished(machine.initial())
+    state = run_out(machine)
+    assert not machine.finished(state)
+    assert [m.kind for m in machine.enabled(state)] == []
+    assert (0, 0) in machine.waiting(state)
 
 
 @pytest.mark.parametrize(
@@ -362,13 +364,30 @@ def test_a_put_lands_in_two_halves(start: Start, instantiate: Instantiate) -> No
 def test_a_compute_writes_after_its_last_read(start: Start, instantiate: Instantiate) -> None:
     p = start()
     a = memory(p)
+    p.role(Role.AIV).pipe_barrier()
     p.role(Role.AIC).compute("matmul", "s", 2, reads=[window(a, 8)], writes=[window(a, 8)])
     p.role(Role.AIC).set_flag(Pipe.FIX, 0)
-    instance = instantiate(p.build())
-    assert not possible(instance, (0, 2, BEGIN), (0, 1, END))
-    assert not possible(instance, (0, 3, END), (0, 2, END))
     p.role(Role.AIC).read(Pipe.MTE2, window(a, 8))
-    assert possible(instantiate(p.build()), (0, 4, END), (0, 2, BEGIN))
+    instance = instantiate(p.build())
+    assert not possible(instance, (AIC, 2, BEGIN), (AIC, 1, END))
+    assert not possible(instance, (AIC, 3, END), (AIC, 2, END))
+    assert possible(instance, (AIC, 4, END), (AIC, 2, BEGIN))
+
+
+def test_the_scalar_reads_over_a_stretch_of_time_too(start: Start, instantiate: Instantiate) -> None:
+    p = start()
+    a = memory(p)
+    p.role(Role.AIV).read(Pipe.S, window(a, 8))
+    p.role(Role.AIV).write(Pipe.V, window(a, 8))
+    p.role(Role.AIC).write(Pipe.FIX, window(a, 8))
+    instance = instantiate(p.build())
+    assert possible(instance, (AIC, 0, END), (AIV, 0, END))
+    machine = Machine(instance)
+    read = Action(ActionKind.SCALAR, AIV)
+    begun = machine.step(machine.initial(), read)
+    assert machine.points(machine.initial(), read) == [Moment(AIV, 0, BEGIN)]
+    assert machine.points(begun, read) == [Moment(AIV, 0, END)]
+    assert not possible(instance, (AIV, 1, BEGIN), (AIV, 0, END))
 
 
 def test_every_point_happens_once_in_a_whole_run(mutants: list[tuple[Mutant, Instance]]) -> None:

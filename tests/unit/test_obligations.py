@@ -7,12 +7,12 @@ import pytest
 
 from mc2proof.checker.analysis import Analysis, analyse
 from mc2proof.checker.happens_before import HappensBefore
-from mc2proof.checker.obligations import NEVER, Place, Writes, determinate, distinct_cores, pieces
+from mc2proof.checker.obligations import NEVER, Place, Writes, distinct_cores, pieces
 from mc2proof.protocol.builder import ProtocolBuilder, window
 from mc2proof.protocol.expr import as_expr
 from mc2proof.protocol.instance import Access, Event, Instance, Kind
 from mc2proof.protocol.program import Address, Mode, Origin, Pipe, RegionKind, Role
-from mc2proof.protocol.sync import Sync, order_graph
+from mc2proof.protocol.sync import Sync, determinate, order_graph
 
 Start = Callable[..., ProtocolBuilder]
 Instantiate = Callable[..., Instance]
@@ -41,7 +41,7 @@ class Oracle:
                         self.past[point] = mask
                         todo = True
         self.reads = list(self._accesses("reads", Kind.READ))
-        self.writes = [w for w in self._accesses("writes", Kind.WRITE) if not w.access.share]
+        self.writes = list(self._accesses("writes", Kind.WRITE))
         self.puts = [w for w in self.writes if self.event(w).kind is Kind.PUT]
         self.sources = list(self._accesses("reads", Kind.PUT))
 
@@ -57,6 +57,9 @@ class Oracle:
 
     def event(self, place: Place) -> Event:
         return self.sync.instance.cores[place.core].events[place.event]
+
+    def rank(self, place: Place) -> int:
+        return self.sync.instance.cores[place.core].id.rank
 
     def before(self, first: int, then: int) -> bool:
         past = self.past[then]
@@ -78,11 +81,19 @@ class Oracle:
         for a, b in itertools.combinations(self.writes, 2):
             if (a.access.add and b.access.add) or not distinct_and_overlapping(a, b):
                 continue
+            shares = a.access.share and b.access.share and a.core != b.core
+            if shares and a.access[1:4] == b.access[1:4] and self.event(a)[2] is self.event(b)[2]:
+                continue  # the blocks of one compute write disjoint shares of one window
             if not self.disjoint_in_time(a, b):
                 found.add("no-write-conflict")
         for source, w in itertools.product(self.sources, self.writes):
             if distinct_and_overlapping(source, w) and not self.disjoint_in_time(w, source):
                 found.add("no-overwrite-before-read")
+        for a, b in itertools.combinations(self.puts, 2):  # one send queue a peer, without atomics
+            if (a.access.rank, self.rank(a)) == (b.access.rank, self.rank(b)) and a.core != b.core:
+                first, second = self.begin(a), self.begin(b)
+                if not self.before(first, second) and not self.before(second, first):
+                    found.add("no-write-conflict")
         for put in self.puts:
             if not self.before(self.end(put), self.sync.last(put.core)):
                 found.add("completion")
@@ -91,20 +102,27 @@ class Oracle:
     def _reader(self, reader: Place) -> set[str]:
         access = reader.access
         found: set[str] = set()
-        if access.origin is None:
-            return found
+        if access.origin is None or self.past[self.begin(reader)] is None:
+            return found  # nothing is needed, or the reader never begins
         touching = [w for w in self.writes if overlap(w.access, access)]
-        if not touching and access.origin == (access.rank, access.region, access.begin):
-            return found
+        touching.sort(key=lambda w: (w.access.begin, w.access.end, w.core, w.event))
         edges = sorted({access.begin, access.end, *(
             edge for w in touching for edge in (w.access.begin, w.access.end)
             if access.begin < edge < access.end
         )})  # fmt: skip
         for byte in edges[:-1]:
             here = [w for w in touching if w.access.begin <= byte < w.access.end]
-            needed = [w for w in here if source_of(w.access, byte) == source_of(access, byte)]
-            begins = self.past[self.begin(reader)] is not None
-            if begins and not any(self.before(self.end(n), self.begin(reader)) for n in needed):
+            if not here and access.origin == (access.rank, access.region, access.begin):
+                continue
+            needed = [
+                w for w in here
+                if not w.access.add and source_of(w.access, byte) == source_of(access, byte)
+            ]  # fmt: skip
+            if not needed:
+                found.add("no-read-before-write")
+                continue
+            chosen = needed[-1]  # of several deliveries, one is what the reader waits for
+            if not self.before(self.end(chosen), self.begin(reader)):
                 found.add("no-read-before-write")
             for n in needed:
                 posted = self.before(self.begin(n), self.begin(reader))
@@ -112,9 +130,9 @@ class Oracle:
                 if self.event(n).kind is Kind.PUT and posted and not landed:
                     found.add("completion")
             for w in here:
-                if w in needed or not needed or self.before(self.end(reader), self.begin(w)):
+                if w is chosen or self.before(self.end(reader), self.begin(w)):
                     continue
-                if not any(self.before(self.begin(w), self.begin(n)) for n in needed):
+                if not self.before(self.begin(w), self.begin(chosen)):
                     found.add("no-overwrite-before-read")
         return found
 

@@ -22,7 +22,7 @@ from mc2proof.protocol.profile import (
 from mc2proof.protocol.program import Pipe, Role
 
 FORMS = [VEC_BARRIER, MIX_BARRIER, SOFT_BARRIER]
-DOCUMENTS = re.compile(r"devkit|shmem")
+DOCUMENTS = re.compile(r"devkit|shmem|SHMEM|same page")
 
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda p: p.name)
@@ -38,8 +38,8 @@ def test_every_barrier_form_cites_its_document(form: BarrierForm) -> None:
 
 def test_every_number_of_the_table_cites_its_document() -> None:
     source = inspect.getsource(Profile)
-    rows = [line for line in source.splitlines() if re.search(r"= (\d|range|True|False)", line)]
-    assert len(rows) == 6
+    rows = [line for line in source.splitlines() if re.search(r"= (\d|range|frozenset|True|False)", line)]
+    assert len(rows) == 7
     for row in rows:
         assert DOCUMENTS.search(row.partition("#")[2]), row
 

@@ -157,12 +157,32 @@ def test_ids_are_free_where_no_barrier_is_called(start: Start, instantiate: Inst
     assert flag_range(sync, strict_ids=False) == []
 
 
-@pytest.mark.parametrize(("event", "expected"), [(7, []), (8, ["event-id-out-of-range"] * 2)])
-def test_event_ids(start: Start, instantiate: Instantiate, event: int, expected: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("event", "code", "error"),
+    [(5, None, False), (6, "event-id-of-system", False), (7, "event-id-of-system", False),
+     (8, "event-id-out-of-range", True), (-1, "event-id-out-of-range", True)],
+)  # fmt: skip
+def test_event_ids(start: Start, instantiate: Instantiate, event: int, code: str | None, error: bool) -> None:
     p = start()
     p.role(Role.AIV).set_event(Pipe.MTE2, Pipe.V, event)
     p.role(Role.AIV).wait_event(Pipe.MTE2, Pipe.V, event)
-    assert codes(flag_range(synchronise(instantiate(p.build())), strict_ids=False)) == expected
+    sync = synchronise(instantiate(p.build()))
+    faults = flag_range(sync, strict_ids=False)
+    assert codes(faults) == ([code] * 2 if code else [])
+    assert all((f.severity is Severity.ERROR) is error for f in faults or [])
+    assert all(f.severity is Severity.ERROR for f in flag_range(sync, strict_ids=True) or [])
+
+
+def test_an_event_between_pipes_that_the_core_lacks_is_nothing(
+    start: Start, instantiate: Instantiate
+) -> None:
+    p = start()
+    p.role(Role.AIV).set_event(Pipe.MTE2, Pipe.FIX, 0)
+    sync = synchronise(instantiate(p.build()))
+    faults = flag_range(sync, strict_ids=False)
+    assert codes(faults) == ["absent-pipe"]
+    assert "SetFlag names PIPE_MTE2 and PIPE_FIX, one of which an AIV lacks" in (faults or [])[0].message
+    assert flag_balance(sync) is None
 
 
 def test_an_absent_pipe_is_named_once_with_its_ranks(start: Start, instantiate: Instantiate) -> None:
@@ -201,13 +221,16 @@ def test_a_cube_that_does_not_call_matters_under_mix_only(start: Start, instanti
         assert codes(barrier_match(synchronise(instantiate(p.build(), barrier_all=reading)))) == expected
 
 
-def test_functions_are_matched_one_by_one(start: Start, instantiate: Instantiate) -> None:
+def test_forms_are_matched_one_by_one(start: Start, instantiate: Instantiate) -> None:
     p = start()
     with p.role(Role.AIV).when(p.rank.eq(0)):
         p.role(Role.AIV).barrier()
     with p.role(Role.AIV).when(p.rank.eq(1)):
         p.role(Role.AIV).barrier("aclshmemx_barrier_all_vec")
-    assert codes(barrier_match(synchronise(instantiate(p.build(), ranks=2)))) == ["barrier-mismatch"] * 2
+    mixed = instantiate(p.build(), ranks=2, barrier_all=BarrierAll.MIX)
+    assert codes(barrier_match(synchronise(mixed))) == ["barrier-mismatch"] * 2
+    # one implementation under two names is one barrier
+    assert codes(barrier_match(synchronise(instantiate(p.build(), ranks=2)))) == []
 
 
 def test_no_barrier_no_verdict(start: Start, instantiate: Instantiate) -> None:
@@ -299,18 +322,36 @@ def plain_output(start: Start, role: Role, size: Expr | int) -> Protocol:
     return p.build()
 
 
-@pytest.mark.xfail(
-    strict=True, reason="_outputs looks at shares of AICs only: half an output by an AIV passes"
-)
-@pytest.mark.parametrize("role", [Role.AIV])
-def test_an_output_that_a_plain_write_half_covers(start: Start, instantiate: Instantiate, role: Role) -> None:
-    analysis = analyse(instantiate(plain_output(start, role, 32)))
-    assert codes(coverage(analysis.instance, analysis.groups)) == ["output-missing"]
+@pytest.mark.parametrize("role", list(Role))
+@pytest.mark.parametrize(("size", "expected"), [(32, ["output-missing"]), (64, [])])
+def test_outputs_of_plain_writes(
+    start: Start, instantiate: Instantiate, role: Role, size: int, expected: list[str]
+) -> None:
+    analysis = analyse(instantiate(plain_output(start, role, size)))
+    assert codes(coverage(analysis.instance, analysis.groups)) == expected
 
 
-@pytest.mark.xfail(
-    strict=True, reason="_outputs looks at shares of AICs only: a whole output by Write is missed"
+def test_a_plain_write_by_every_block_writes_as_often(start: Start, instantiate: Instantiate) -> None:
+    analysis = analyse(instantiate(plain_output(start, Role.AIC, 64), blocks=2))
+    assert codes(coverage(analysis.instance, analysis.groups)) == ["output-twice"]
+
+
+@pytest.mark.parametrize(
+    ("guard", "expected"), [("all", []), ("block 0", ["output-missing"]), ("block 0 twice", ["output-twice"])]
 )
-def test_an_output_that_a_plain_write_covers(start: Start, instantiate: Instantiate) -> None:
-    analysis = analyse(instantiate(plain_output(start, Role.AIC, 64)))
-    assert codes(coverage(analysis.instance, analysis.groups)) == []
+def test_a_shared_window_needs_every_block(
+    start: Start, instantiate: Instantiate, guard: str, expected: list[str]
+) -> None:
+    p = start()
+    a = p.region("a", RegionKind.INPUT, 64)
+    c = p.region("c", RegionKind.OUTPUT, 64, covered=True)
+    aic = p.role(Role.AIC)
+    turns = 1 + p.block.eq(0) if guard == "block 0 twice" else as_expr(1)
+    with aic.loop("turn", turns), aic.when(p.block.eq(0) if guard == "block 0" else 1):
+        aic.compute(
+            "matmul", "s", 1,
+            reads=[window(Address(a, segment_index("s")), 1)],
+            writes=[window(Address(c, as_expr(0)), 64)],
+        )  # fmt: skip
+    analysis = analyse(instantiate(p.build(), blocks=2))
+    assert codes(coverage(analysis.instance, analysis.groups)) == expected

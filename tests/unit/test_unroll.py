@@ -133,6 +133,9 @@ def test_unrolling_executes_the_program(data: st.DataObject, n: int, ranks: int,
     values = {"ranks": ranks, "blocks": blocks, "n": n}
     instance = unroll(protocol, values)
     for core in instance.cores:
+        if core.id.role is Role.AIC:  # has no program, but flags are set towards it
+            assert len(core.events) == 1
+            continue
         expected: list[int] = []
         names: dict[str, Value] = {**values, "rank": core.id.rank, "block": core.id.block}
         interpret(protocol.programs[Role.AIV], names, expected)
@@ -189,7 +192,6 @@ def test_a_hopeless_size_is_refused_before_it_is_unrolled() -> None:
     assert caught.value.exit_code == 3
 
 
-@pytest.mark.xfail(strict=True, reason="the prediction leaves out the END of every core")
 def test_many_cores_that_do_nothing_are_refused_as_well(start: Start) -> None:
     p = start()
     p.role(Role.AIV)
@@ -233,9 +235,6 @@ def test_a_loop_bounded_by_a_local_is_counted_while_it_runs(start: Start, bound:
             unroll(p.build(), {"ranks": 1}, limits=Limits(max_events=5_000))
 
 
-@pytest.mark.xfail(
-    strict=True, raises=LimitError, reason="an index bounded by a local has no useful interval"
-)
 def test_a_loop_inside_one_bounded_by_a_local_runs(start: Start) -> None:
     p = start()
     aiv = p.role(Role.AIV)
@@ -245,7 +244,6 @@ def test_a_loop_inside_one_bounded_by_a_local_runs(start: Start) -> None:
     assert raw_ids(unroll(p.build(), {"ranks": 1})) == [0, 0, 1]
 
 
-@pytest.mark.xfail(strict=True, raises=LimitError, reason="an array parameter's items do not bound a loop")
 def test_a_loop_bounded_by_an_array_parameter_runs(start: Start) -> None:
     p = start()
     p.parameter("cnt")
@@ -283,7 +281,7 @@ def test_an_unknown_parameter_is_refused_with_the_known_ones(start: Start) -> No
 @pytest.mark.parametrize(("name", "value"), [("tiles", 0), ("tiles", 10), ("ranks", 0), ("depth", 1 << 63)])
 def test_a_value_outside_its_domain_is_refused(start: Start, name: str, value: int) -> None:
     values = {"ranks": 1, "tiles": 1, "depth": 1} | {name: value}
-    with pytest.raises(ParameterError, match=f"{name} = {value}: must be from"):
+    with pytest.raises(ParameterError, match=f"{name} = {value}: must be "):
         unroll(with_parameters(start), values)
 
 
@@ -309,7 +307,6 @@ def test_an_array_where_a_number_is_needed_is_refused(start: Start) -> None:
         unroll(p.build(), {"ranks": 1, "n": (1, 2)})
 
 
-@pytest.mark.xfail(strict=True, raises=TypeError, reason="Compiler._element trusts the value to be a tuple")
 def test_a_number_where_an_array_is_needed_is_refused(start: Start) -> None:
     p = start()
     p.parameter("cnt")
@@ -368,9 +365,6 @@ def test_an_array_element_needs_a_value(start: Start) -> None:
         unroll(p.build(), {"ranks": 1})
 
 
-@pytest.mark.xfail(
-    strict=True, raises=NameError, reason="an unassigned local is a NameError of the generated code"
-)
 @pytest.mark.parametrize("kind", ["scalar", "array", "index after its loop"])
 def test_a_local_needs_a_value(start: Start, kind: str) -> None:
     p = start()
@@ -388,7 +382,6 @@ def test_a_local_needs_a_value(start: Start, kind: str) -> None:
         unroll(p.build(), {"ranks": 1})
 
 
-@pytest.mark.xfail(strict=True, reason="an inner loop overwrites the outer loop's index of the same name")
 def test_an_inner_loop_shadows_an_outer_one(start: Start) -> None:
     p = start()
     aiv = p.role(Role.AIV)
@@ -399,9 +392,6 @@ def test_an_inner_loop_shadows_an_outer_one(start: Start) -> None:
     assert raw_ids(unroll(p.build(), {"ranks": 1})) == [0, 1]
 
 
-@pytest.mark.xfail(
-    strict=True, raises=KeyError, reason="_compute deletes the interval of an outer loop's index"
-)
 def test_a_segment_shadows_an_outer_loop(start: Start) -> None:
     p = start()
     a = p.region("a", RegionKind.INPUT, 64)
@@ -409,7 +399,7 @@ def test_a_segment_shadows_an_outer_loop(start: Start) -> None:
     with aic.loop("s", 2) as outer:
         aic.compute("matmul", "s", 4, reads=[window(Address(a, segment_index("s")), 1)])
         aic.set_flag(Pipe.FIX, outer)
-    assert raw_ids(unroll(p.build(), {"ranks": 1})) == [0, 1]
+    assert raw_ids(unroll(p.build(), {"ranks": 1}), core=1) == [0, 1]
 
 
 # --- wraps ------------------------------------------------------------------------------------
@@ -582,7 +572,6 @@ def test_numbers_in_events_are_numbers(start: Start, instantiate: Instantiate) -
     assert peer == 1
 
 
-@pytest.mark.xfail(strict=True, reason="compiled comparisons are bools: a reader is told of rank True")
 def test_numbers_in_events_print_as_numbers(start: Start, instantiate: Instantiate) -> None:
     p = start()
     p.role(Role.AIV).quiet(cast(CType.I64, p.rank.eq(0)))
@@ -661,7 +650,8 @@ def test_what_is_never_executed_is_not_refused(start: Start, name: str, statemen
     p.region("h", RegionKind.SHARED, 64)
     with p.role(Role.AIV).when(p.rank > 7):
         p.role(Role.AIV).add(statement)
-    assert unroll(p.build(), {"ranks": 2}).event_count() == 4
+    instance = unroll(p.build(), {"ranks": 2})
+    assert {e.kind for core in instance.cores for e in core.events} == {Kind.END}
 
 
 def test_flags_of_two_vectors_per_cube_are_refused(start: Start) -> None:
