@@ -18,7 +18,6 @@ from .obligations import (
     all_pieces,
     backlog_obligations,
     memory_obligations,
-    shared_regions,
 )
 
 
@@ -39,12 +38,15 @@ def collection_paused() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
-    """What occurs at all: a property is VACUOUS where nothing it speaks of does."""
+    """What occurs at all: a property is VACUOUS where nothing it speaks of does.
+
+    ``written`` and ``read`` name the regions, inputs and outputs apart, that are written and read.
+    """
 
     blocks_somewhere: bool
-    remote_writes: bool
-    shared_reads: bool
     requests: bool
+    written: frozenset[str]
+    read: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +83,22 @@ def analyse(instance: Instance) -> Analysis:
 
 
 def _kinds(instance: Instance) -> Kinds:
-    shared = shared_regions(instance)
-    blocking = puts = reads = False
+    own = {RegionKind.INPUT, RegionKind.OUTPUT}
+    outside = {r.name for r in instance.protocol.regions if r.kind in own}
+    kinds: set[Kind] = set()
+    written: set[str] = set()
+    read: set[str] = set()
     for event in all_events(instance):
-        blocking = blocking or event.kind in _BLOCKING
-        puts = puts or event.kind is Kind.PUT
+        kinds.add(event.kind)
+        written |= {a.region for a in event.writes}
         if event.kind is Kind.READ:
-            reads = reads or any(a.region in shared for a in event.reads)
-    return Kinds(blocking, puts, reads, puts)
+            read |= {a.region for a in event.reads}
+    return Kinds(
+        not kinds.isdisjoint(_BLOCKING),
+        Kind.PUT in kinds,
+        frozenset(written - outside),
+        frozenset(read - outside),
+    )
 
 
 def _forwarded(instance: Instance) -> Span | None:

@@ -147,6 +147,7 @@ def pieces(instance: Instance, writes: Writes, reader: Place) -> list[Piece]:
         ]
         if not touching and access.origin == (access.rank, access.region, access.begin):
             continue  # the input itself, and nobody writes these bytes of it
+        touching.sort(key=lambda place: (place.core, place.event))
         needed = tuple(p for p in touching if _delivers(p.access, access))
         others = tuple(p for p in touching if not _delivers(p.access, access))
         result.append(Piece(reader, begin, end, needed, others))

@@ -211,11 +211,13 @@ class _Rows:
             return None if kinds.requests else "no requests are posted"
         if self.analysis.of(prop.name):
             return None
-        if not kinds.remote_writes:
+        if not kinds.written:
             return "no remote writes"
-        if prop.name == "no-read-before-write" and kinds.shared_reads:
+        if not kinds.written & kinds.read:
+            return "nobody reads a region that is written"
+        if prop.name == "no-read-before-write":
             return "no reader says what it must find"
-        return None if kinds.shared_reads else "nobody reads a shared region"
+        return None
 
 
 _NOTHING = {

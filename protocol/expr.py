@@ -59,6 +59,15 @@ class _Operators:
     def __truediv__(self, other: Operand) -> Expr:
         return binary("/", self, other)
 
+    def __rtruediv__(self, other: Operand) -> Expr:
+        return binary("/", other, self)
+
+    def __rfloordiv__(self, other: Operand) -> Expr:
+        return binary("/", other, self)
+
+    def __rmod__(self, other: Operand) -> Expr:
+        return binary("%", other, self)
+
     def __floordiv__(self, other: Operand) -> Expr:
         return binary("/", self, other)
 

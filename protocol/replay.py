@@ -99,6 +99,8 @@ def _holds(machine: Machine, state: State, happened: set[Moment], claim: Claim) 
     if claim.counter is not None:
         core, flag, link, value = claim.counter
         return machine.counter_value(state, Counter(core, flag, link)) > value
+    if not claim.happened and not claim.pending:
+        return False  # it claims nothing
     return happened.issuperset(from_words(claim.happened)) and happened.isdisjoint(from_words(claim.pending))
 
 

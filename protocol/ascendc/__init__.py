@@ -15,7 +15,7 @@ from .declarations import entry_named
 from .entry import protocol_of
 from .facts import Facts, load_facts, reference_facts
 from .index import build_index
-from .parse import read_sources
+from .reading import read_sources
 
 __all__ = ["Facts", "load_facts", "load_sources", "reference_facts"]
 

@@ -13,8 +13,9 @@ from ..errors import SourceError
 from ..expr import Expr, Var, VarKind
 from ..program import Compute, Origin, Pipe, Window
 from .facts import ContractFact, WindowFact
-from .lowering import Frame, Lowering
+from .lowering import Lowering
 from .parse import parse_expression
+from .state import Frame
 from .types import Context
 from .values import NOTHING, Value, convert
 

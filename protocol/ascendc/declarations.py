@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import TypeVar
 
 from tree_sitter import Node
 
 from ..errors import SourceError, UnsupportedError
 from ..program import Span
-from .parse import SourceFile, named, text_of
+from .parse import SourceFile, descendants, named, text_of
 
 Namespace = tuple[str, ...]
 
@@ -48,10 +49,29 @@ class Declaration:
         return self.source.span(self.node)
 
     def check(self) -> None:
-        """Raise SourceError if a syntax error is in the declaration or around it."""
-        self.source.check(self.node)
+        """Raise SourceError if a syntax error is in the declaration or around it.
+
+        Raises UnsupportedError for a macro in it that does not stand for an integer.
+        """
+        node = self.extent
+        self.source.check(node)
         if self.broken is not None:
             self.source.check(self.broken)
+        self.source.check_macros(node.start_byte, node.end_byte, self.elsewhere())
+
+    @property
+    def extent(self) -> Node:
+        """What decides what the declaration means: with its template header, or the whole enum."""
+        outer = self.node.parent
+        if outer is not None and self.node.type == "enumerator" and outer.parent is not None:
+            return outer.parent
+        if outer is not None and outer.type == "template_declaration":
+            return outer
+        return self.node
+
+    def elsewhere(self) -> list[tuple[int, int]]:
+        """Parts of the declaration that are checked when they are used."""
+        return []
 
 
 @dataclass(eq=False, slots=True)
@@ -90,6 +110,7 @@ class FunctionDecl(Declaration):
     virtual: bool = False
     class_templates: Templates = ()
     declared: Node | None = None
+    declared_in: SourceFile | None = None
 
     @property
     def declarator(self) -> Node:
@@ -102,6 +123,14 @@ class FunctionDecl(Declaration):
     def parameters(self) -> list[Node]:
         """The parameter declarations; ``(void)`` has none."""
         return parameters_of(self.declarator)
+
+    def check(self) -> None:
+        """As for all; also refuse default arguments of another file, whose names are looked up here."""
+        Declaration.check(self)
+        if self.declared is not None and self.declared_in is not self.source:
+            given = [p.child_by_field_name("default_value") for p in parameters_of(self.declared)]
+            if any(given):
+                raise UnsupportedError(f"{self.name}: default arguments stand in another file", self.span)
 
     @property
     def defaults(self) -> list[Node | None]:
@@ -131,6 +160,15 @@ class ClassDecl(Declaration):
     aliases: dict[str, AliasDecl] = field(default_factory=dict)
     constants: dict[str, ConstantDecl] = field(default_factory=dict)
     specialised: bool = False
+
+    def elsewhere(self) -> list[tuple[int, int]]:
+        """The bodies of member functions."""
+        bodies = [
+            node.child_by_field_name("body")
+            for node in descendants(self.node)
+            if node.type == "function_definition"
+        ]
+        return [(body.start_byte, body.end_byte) for body in bodies if body is not None]
 
     @property
     def scope(self) -> Namespace:
@@ -252,6 +290,10 @@ def entry_named(index: Index, name: str | None, files: Iterable[str]) -> list[Fu
     if chosen:
         return chosen
     if not index.entries:
+        for source, node in index.damaged:
+            source.check(node)
         raise SourceError(f"no __global__ function in {', '.join(files)}")
-    known = ", ".join(e.name for e in index.entries)
-    raise SourceError(f"no __global__ function {name}; there is {known}")
+    names = [e.name for e in index.entries]
+    close = get_close_matches(name or "", names, n=1)
+    hint = f" (did you mean {close[0]}?)" if close else ""
+    raise SourceError(f"no __global__ function {name}; there is {', '.join(names)}{hint}")

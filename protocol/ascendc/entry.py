@@ -5,6 +5,7 @@ Used by the package's `load_sources`. Read `lowering` for how a role is executed
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -26,19 +27,20 @@ from ..program import (
     Reset,
     Role,
     Signal,
+    Span,
     WaitUntil,
     Write,
     statements,
 )
 from .contracts import BLOCKS, RANKS
 from .declarations import FunctionDecl, Index
-from .expressions import evaluate
 from .facts import Facts, RegionFact
 from .inline import parameter_type
-from .lowering import Frame, Lowering, Shared
+from .lowering import Lowering
 from .naming import final_names, mentioned_parameters, parameter_names, pruned, renamed, snake_case
 from .parse import Sources, parse_expression
-from .statements import run_body
+from .state import Frame, Shared
+from .statements import LANGUAGE
 from .types import VOID, ClassType, Context, IntType, OpaqueType, PointerType, Type
 from .values import ZERO, Opaque, PlacePointer, Pointer, Value
 
@@ -70,15 +72,31 @@ def _roles(entry: FunctionDecl) -> tuple[tuple[Role, ...], int, list[Assumption]
         for offset, ratio in entry.source.prepared.ratios
         if offset < start and not any(mark in text[offset:start] for mark in b";{}")
     ]
+    elsewhere = _declared_ratio(entry)
+    if elsewhere is not None:
+        raise UnsupportedError(f"a core ratio of {entry.name} before a mere declaration", elsewhere)
     if not given:
         note = f"{entry.name} has no core ratio: taken as 1 AIC with 1 AIV"
         return (Role.AIV, Role.AIC), 1, [Assumption("core-ratio", note)]
+    if len(set(given)) > 1:
+        raise SourceError(f"{entry.name} has more than one core ratio", entry.span)
     if given[-1] in ((0, 1), (1, 0)):
         return (Role.AIV if given[-1] == (0, 1) else Role.AIC,), 1, []
     if given[-1] not in RATIOS:
         cubes, vectors = given[-1]
         raise SourceError(f"core ratio {cubes}:{vectors}", entry.span)
     return (Role.AIV, Role.AIC), RATIOS[given[-1]], []
+
+
+def _declared_ratio(entry: FunctionDecl) -> Span | None:
+    """Where a core ratio stands before a declaration of ``entry`` without body, in its file."""
+    name = re.compile(rb"\b" + re.escape(entry.name.encode()) + rb"\s*\(")
+    text = entry.source.prepared.text
+    for offset, _ in entry.source.prepared.ratios:
+        head = re.compile(rb"[^;{}]*").match(text, offset)
+        if head is not None and name.search(head[0]) and text[head.end() : head.end() + 1] == b";":
+            return entry.source.span_at(offset)
+    return None
 
 
 class _Builder:
@@ -94,7 +112,7 @@ class _Builder:
 
     def program(self, role: Role) -> Block:
         """Execute the entry as ``role``."""
-        lo = Lowering(self.shared, role, evaluate, run_body)
+        lo = Lowering(self.shared, role, LANGUAGE)
         context = Context(self.entry.source, self.entry.namespace)
         frame = Frame(context, function=self.entry)
         with lo.entered(frame, self.entry.node):
@@ -167,7 +185,7 @@ class _Builder:
         fact = self.regions[parameter][1]
         if fact is None or fact.bytes is None:
             return None
-        lo = Lowering(self.shared, Role.AIV, evaluate, run_body)
+        lo = Lowering(self.shared, Role.AIV, LANGUAGE)
         source, expression = parse_expression(fact.bytes, self.shared.facts.file, None)
         with lo.entered(Frame(Context(source)), expression):
             known = {
@@ -181,7 +199,7 @@ class _Builder:
             }
             for final, value in known.items():
                 lo.assign(lo.declare(final, IntType(CType.I64)), value, expression)
-            return lo.integer(evaluate(lo, expression), expression)
+            return lo.integer(lo.evaluate(expression), expression)
 
     def final_region(
         self,
@@ -230,6 +248,8 @@ class _Builder:
             yield Assumption("region-kind", text)
         for key in sorted(usage.facts):
             yield Assumption("fact", f"{file}: {usage.facts[key]}")
+        for pointer in sorted(usage.non_null):
+            yield Assumption("non-null", f"the address of {pointer} that the kernel is given is not null")
         for place in sorted(usage.contracts):
             yield Assumption("contract", usage.contracts[place])
         if usage.contracts:

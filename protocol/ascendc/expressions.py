@@ -1,7 +1,8 @@
 """Evaluating C++ expressions symbolically: one small function a kind of syntax node.
 
-`designate` dispatches over the table at the end; what has a place is not read before someone needs it. Integer rules are those of `expr.binary`; what
-cannot be evaluated is refused with its place. Calls are in `calls`.
+`designate` dispatches over the table at the end; what has a place is read when a value is needed.
+Integer rules are those of `expr.binary`; what cannot be evaluated is refused with its place. Calls
+are in `calls`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from ..errors import SourceError
 from ..expr import Const, Expr, binary, select, unary
 from ..program import Reset
 from . import calls
+from .classes import own_copy
 from .declarations import flatten
 from .flow import scratch
 from .lowering import Lowering
@@ -148,9 +150,13 @@ def _conditional(lo: Lowering, node: Node) -> Outcome:
         if isinstance(outcome, Place) and isinstance(unchosen, Place) and outcome.type == unchosen.type:
             return outcome
         value = lo.value(outcome, chosen)
-        if not isinstance(value, Expr | Opaque) or isinstance(unused, Poison):
+        if not isinstance(value, Expr | Opaque):
             return value
-        used, other_type = lo.integer(value, chosen), lo.integer(unused, ignored).type
+        used = lo.integer(value, chosen)
+        if isinstance(unused, Poison) and isinstance(unchosen, Place) and isinstance(unchosen.type, IntType):
+            other_type = unchosen.type.ctype
+        else:
+            other_type = lo.integer(unused, ignored).type
         return convert(used.type if used.type is other_type else common_type(used.type, other_type), used)
     values: list[Value] = []
 
@@ -190,7 +196,7 @@ def _assignment(lo: Lowering, node: Node) -> Outcome:
 
 def _assign_object(lo: Lowering, op: str, target: Place, value: Value, node: Node) -> Place:
     """``object = value``: what is no object of the class is first made one."""
-    own = lo.types.own_copy(target.type) if isinstance(target.type, ClassType) else None
+    own = own_copy(lo.types, target.type) if isinstance(target.type, ClassType) else None
     if op != "=" or own is not None:
         raise lo.unsupported(f"`{op}` of {own or target.type}, an operator of its own", node)
     made = lo.new_place("temporary", target.type)

@@ -80,7 +80,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     ``fields`` are keyed by the end of the path (``tiling.m``), ``field_order`` by opaque type
     (``"uint32_t rank"`` gives a field a type as well), ``regions`` by kernel parameter, ``contracts``
-    by class (its call operator), ``Class::method`` or function.
+    by class (its call operator), ``Class::method`` or function. ``plain_types`` are those whose
+    constructors and destructors do nothing; an object of any other unknown type is refused.
     """
 
     file: str = "facts"
@@ -88,6 +89,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     constants: dict[str, ConstantFact] = {}
     fields: dict[str, FieldFact] = {}
     field_order: dict[str, tuple[str, ...]] = {}
+    plain_types: tuple[str, ...] = ()
     functions: dict[str, FunctionFact] = {}
     regions: dict[str, RegionFact] = {}
     contracts: dict[str, ContractFact] = {}

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
+from ..errors import UnsupportedError
 from .declarations import (
     AliasDecl,
     ClassDecl,
@@ -27,7 +28,7 @@ from .declarations import (
     parameters_of,
     part_name,
 )
-from .parse import SourceFile, Sources, first_error, named, text_of
+from .parse import SourceFile, Sources, named, text_of
 
 
 def build_index(sources: Sources) -> Index:
@@ -51,6 +52,27 @@ def _broken_itself(node: Node) -> bool:
     return any(child.is_missing or child.type == "ERROR" for child in (*node.children, *body.children))
 
 
+_NAMED = frozenset(
+    {"class_specifier", "struct_specifier", "union_specifier", "enum_specifier", "enumerator",
+     "alias_declaration", "namespace_definition", "qualified_identifier"}
+)  # fmt: skip
+
+
+def _names_declaration(leaf: Node) -> bool:
+    """Whether ``leaf`` is (part of) the name of a declaration outside function bodies."""
+    node, outer, found = leaf, leaf.parent, False
+    while outer is not None and outer.type != "compound_statement":
+        is_name = outer.type in _NAMED and outer.child_by_field_name("name") == node
+        is_declarator = outer.type != "parameter_declaration" and node in outer.children_by_field_name(
+            "declarator"
+        )
+        if not found and not is_name and not is_declarator and "declarator" not in outer.type:
+            return False
+        found = found or is_name or is_declarator
+        node, outer = outer, outer.parent
+    return found and outer is None
+
+
 class _Builder:
     def __init__(self) -> None:
         self.index = Index()
@@ -61,12 +83,22 @@ class _Builder:
         self.source = source
         self.broken: Node | None = None
         self.found = []
+        if source.root.type == "ERROR":
+            self.index.damaged.append((source, source.root))
         for match in _USING.finditer(source.prepared.text):
             names = tuple(part.strip() for part in match[2].decode().split("::") if part.strip())
             self.index.usings.add(names if match[1] else names[:-1])
         self.index.usings.discard(())
+        self.refuse_macro_names(source)
         self.scope(source.root, ())
         self.entries(source)
+
+    def refuse_macro_names(self, source: SourceFile) -> None:
+        """Refuse declarations whose name is a macro: nobody knows what they declare."""
+        for offset, use in sorted(source.prepared.uses.items()):
+            leaf = source.root.descendant_for_byte_range(offset, offset + len(use.name.encode()))
+            if use.number is None and leaf is not None and _names_declaration(leaf):
+                raise UnsupportedError(f"{use} as the name of a declaration", source.span_at(offset))
 
     # --- walking ----------------------------------------------------------------------------
 
@@ -257,7 +289,7 @@ class _Builder:
         count = len(function.parameters)
         matching = [d for d in owner.declared.get(function.name, ()) if len(parameters_of(d)) == count]
         if len(matching) == 1:
-            function.declared = matching[0]
+            function.declared, function.declared_in = matching[0], owner.source
             statement = matching[0].parent
             if statement is not None:
                 words = {text_of(child) for child in statement.children}
@@ -315,7 +347,7 @@ class _Builder:
                 if function not in self.index.entries:
                     self.index.entries.append(function)
             elif _is_definition(between):
-                self.index.lost.append((source, first_error(source.root) or source.root))
+                self.index.lost.append((source, source.root))
 
 
 def _is_definition(text: bytes) -> bool:

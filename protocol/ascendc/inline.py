@@ -5,70 +5,23 @@ Used by `objects` for constructors and by `calls` for everything else.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from tree_sitter import Node
 
 from ..cinteger import CType
 from ..expr import Expr
 from ..program import Span
+from .arguments import Argument
 from .declarations import FunctionDecl, declared_name
-from .lowering import Frame, Lowering
+from .lowering import Lowering
 from .parse import named, text_of
-from .places import field, place_of
-from .types import VOID, ArrayType, Binding, ClassType, Context, IntType, PointerType, Type
-from .values import NOTHING, InitList, Opaque, Place, PlacePointer, Pointer, Poison, Record, Value
-
-
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """An argument of a call: where it stands, and its place if it has one, else its value."""
-
-    node: Node
-    place: Place | None
-    value: Value | None
-
-    def get(self, lo: Lowering) -> Value:
-        """Its value."""
-        if self.value is not None:
-            return self.value
-        assert self.place is not None
-        return lo.load(self.place, self.node)
-
-
-def argument_nodes(node: Node) -> list[Node]:
-    """The argument nodes of a call."""
-    return named(field(node, "arguments"))
-
-
-def arguments_of(lo: Lowering, node: Node) -> list[Argument]:
-    """The arguments of a call, evaluated."""
-    found = []
-    for argument in argument_nodes(node):
-        place = place_of(lo, argument)
-        value = None if place is not None else lo.evaluate(argument)
-        found.append(Argument(argument, place, value))
-    return found
-
-
-def constructors(wanted: ClassType) -> list[FunctionDecl]:
-    """The constructors that the class declares."""
-    name = wanted.decl.name
-    if name in wanted.decl.declared and name not in wanted.decl.methods:
-        return []
-    return wanted.decl.methods.get(name, [])
-
-
-def overload(lo: Lowering, found: list[FunctionDecl], count: int, name: str, node: Node) -> FunctionDecl:
-    """The one function of ``found`` that takes ``count`` arguments."""
-    fitting = [f for f in found if len([d for d in f.defaults if d is None]) <= count <= len(f.parameters)]
-    if not fitting:
-        raise lo.unsupported(f"call of {name} with {count} arguments", node)
-    if len(fitting) > 1:
-        places = ", ".join(f.span.place for f in fitting)
-        raise lo.unsupported(f"call of {name}, which is overloaded ({places})", node)
-    return fitting[0]
+from .places import field, symbol
+from .references import bind, binds_temporaries, is_reference, same_object
+from .state import Frame
+from .types import VOID, ArrayType, Binding, ClassType, Context, IntType, OpaqueType, PointerType, Type
+from .values import NOTHING, Opaque, Place, PlacePointer, Pointer, Poison, Record, Value
 
 
 def invoke(
@@ -80,7 +33,7 @@ def invoke(
     node: Node,
     part: Node | None,
     prologue: Callable[[], None] | None = None,
-) -> Value:
+) -> Place | Value:
     """Inline a call: bind template and ordinary parameters, run the body, give back its result."""
     decl.check()
     if any(frame.function is decl for frame in lo.frames):
@@ -92,17 +45,30 @@ def invoke(
     frame = Frame(context, (*lo.frame.calls, site), this, function=decl)
     bound = [_bound(lo, decl, i, arguments, frame, node) for i in range(len(decl.parameters))]
     with lo.entered(frame, node):
-        result_type = _result_type(lo, decl)
-        if result_type != VOID:
-            frame.result = lo.new_place(f"result of {decl.name}", result_type)
+        result_type, frame.returns_reference = _result_type(lo, decl)
+        if result_type != VOID and not frame.returns_reference:
+            frame.result = lo.new_place(re.sub(r"\W+", "_", f"{decl.name}_result"), result_type)
         for name, place in bound:
             frame.scopes[-1][name] = place
         if prologue is not None:
             prologue()
         lo.execute(decl.body)
+    if frame.returns_reference:
+        if frame.referred is None or int(frame.referred.location[0]) >= first:
+            raise lo.unsupported(f"call of {decl.name}, which returns a reference to a local", node)
+        lo.forget(first)
+        return _seen_as(lo, decl, frame.referred, result_type, node)
     value = _result(lo, decl, frame, node)
     lo.forget(first)
     return value
+
+
+def _seen_as(lo: Lowering, decl: FunctionDecl, place: Place, wanted: Type | None, node: Node) -> Place:
+    """The place that a function returned by reference, as the type it declares."""
+    same = same_object(lo, place, wanted, node)
+    if same is None:
+        raise lo.unsupported(f"call of {decl.name}, which returns a {place.type} as a {wanted}&", node)
+    return same
 
 
 def _result(lo: Lowering, decl: FunctionDecl, frame: Frame, node: Node) -> Value:
@@ -118,17 +84,26 @@ def _is_value(value: Value | None) -> bool:
     return value is not None and not isinstance(value, Poison)
 
 
-def _result_type(lo: Lowering, decl: FunctionDecl) -> Type | None:
-    """The declared result type; None for ``auto``, whose value says it."""
+def _result_type(lo: Lowering, decl: FunctionDecl) -> tuple[Type | None, bool]:
+    """The declared result type, None for ``auto``, whose value says it; and whether it is a reference."""
     type_node = decl.node.child_by_field_name("type")
     if type_node is None:
-        return VOID
-    if type_node.type == "placeholder_type_specifier":
-        return None
+        return VOID, False
     context = lo.frame.context
-    declarator = decl.node.child_by_field_name("declarator")
-    pointer = declarator if declarator is not decl.declarator else None
-    return lo.types.declared(lo.types.resolve(type_node, context), pointer, context)
+    trailing = next((c for c in named(decl.declarator) if c.type == "trailing_return_type"), None)
+    if trailing is not None:
+        descriptor = named(trailing)[0]
+        type_node = descriptor.child_by_field_name("type")
+        declarator = descriptor.child_by_field_name("declarator")
+        reference = is_reference(declarator)
+        if type_node is None:
+            raise lo.unsupported(f"{decl.name}, whose result type is `{text_of(trailing)}`", decl.node)
+    else:
+        declarator = decl.node.child_by_field_name("declarator")
+        reference = is_reference(declarator)
+    if type_node.type == "placeholder_type_specifier" and text_of(type_node) == "auto":
+        return None, reference
+    return lo.types.declared(lo.types.resolve(type_node, context), declarator, context), reference
 
 
 def _bindings(
@@ -162,10 +137,13 @@ def _bindings(
             )
         if parameter.type_node is None:
             bindings[parameter.name] = lo.types.resolve(source, where)
-        elif where is inside:
-            bindings[parameter.name] = lo.constant(source, inside)
-        else:
-            bindings[parameter.name] = lo.integer(lo.evaluate(source), source)
+            continue
+        if text_of(parameter.type_node).split("::")[-1] in ("pipe_t", "HardEvent"):
+            with lo.entered(Frame(where, lo.frame.calls), source):
+                bindings[parameter.name] = OpaqueType(symbol(lo, source))
+            continue
+        value = lo.constant(source, inside) if where is inside else lo.integer(lo.evaluate(source), source)
+        bindings[parameter.name] = lo.types.argument(parameter, value, inside, lo.span(node))
     return bindings
 
 
@@ -174,8 +152,10 @@ def _deduced(lo: Lowering, decl: FunctionDecl, name: str, arguments: list[Argume
     for parameter, argument in zip(decl.parameters, arguments, strict=False):
         if text_of(parameter.child_by_field_name("type")) != name:
             continue
-        found = _type_of(argument.get(lo))
+        found = _type_of(lo, argument)
         declarator = parameter.child_by_field_name("declarator")
+        if isinstance(found, ArrayType) and not is_reference(declarator):
+            found = None  # it would decay to a pointer
         if declarator is not None and declarator.type == "pointer_declarator":
             found = found.target if isinstance(found, PointerType) else None
         if found is not None:
@@ -183,7 +163,10 @@ def _deduced(lo: Lowering, decl: FunctionDecl, name: str, arguments: list[Argume
     return None
 
 
-def _type_of(value: Value) -> Type | None:
+def _type_of(lo: Lowering, argument: Argument) -> Type | None:
+    if isinstance(argument.outcome, Place) and argument.outcome.type is not None:
+        return argument.outcome.type
+    value = argument.get(lo)
     match value:
         case Pointer(target=target):
             return PointerType(target) if target is not None else IntType(CType.U64)
@@ -210,29 +193,22 @@ def _bound(
         default = decl.defaults[position]
         assert default is not None
         with lo.entered(frame, default):
-            argument = Argument(default, None, lo.evaluate(default))
+            outcome = lo.designate(default)
+            argument = Argument(default, outcome, lo.value(outcome, default))
     else:
         argument = arguments[position]
-    if reference and argument.place is not None and _same(argument.place.type, wanted):
-        return name, Place(argument.place.location, argument.place.type or wanted)
+    if reference:
+        temporaries = binds_temporaries(parameter, declarator)
+        return name, bind(lo, name, wanted, temporaries, argument.outcome, argument.node)
     place = lo.new_place(name, wanted)
-    value = argument.get(lo)
-    source = argument.node if declarator is None or position < len(arguments) else node
-    if isinstance(value, InitList) and isinstance(wanted, ClassType) and constructors(wanted):
-        raise lo.unsupported(f"braces that construct a {wanted} as an argument", source)
-    lo.assign(place, value, source)
+    lo.copy_into(place, argument.get(lo), argument.node)
     return name, place
-
-
-def _same(have: Type | None, wanted: Type | None) -> bool:
-    """Whether a reference can bind to the object itself, without a conversion."""
-    return have is None or wanted is None or have == wanted or not isinstance(wanted, IntType)
 
 
 def parameter_type(lo: Lowering, parameter: Node, context: Context) -> tuple[str, Type | None, bool]:
     """The name of a parameter, its type (None for ``auto``), and whether it is a reference."""
     declarator = parameter.child_by_field_name("declarator")
-    reference = "reference_declarator" in (declarator.type if declarator is not None else "")
+    reference = is_reference(declarator)
     name = text_of(declared_name(declarator)) if declarator is not None else ""
     type_node = field(parameter, "type")
     if type_node.type == "placeholder_type_specifier":

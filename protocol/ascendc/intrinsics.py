@@ -32,9 +32,9 @@ from ..program import (
     WaitUntil,
 )
 from .contracts import BLOCK, BLOCKS, RANK, RANKS, SUB
-from .declarations import flatten, part_name
 from .lowering import Lowering
 from .parse import text_of
+from .places import symbol
 from .types import VOID, Type
 from .values import NOTHING, Pointer, Value, convert, without_casts
 
@@ -75,14 +75,8 @@ def _address(lo: Lowering, node: Node) -> tuple[Address, Type | None]:
     return address, value.target if isinstance(value, Pointer) else None
 
 
-def _last_name(node: Node) -> str:
-    """``MTE2_V`` of ``AscendC::HardEvent::MTE2_V``."""
-    base = node.child_by_field_name("type") if node.type == "type_descriptor" else None
-    return part_name(flatten(base or node)[-1])
-
-
 def _pipe(lo: Lowering, node: Node) -> Pipe:
-    name = _last_name(node)
+    name = symbol(lo, node)
     pipe = next((p for p in Pipe if p.value == name), None)
     if pipe is None:
         raise lo.unsupported(f"pipe {name}", node)
@@ -92,7 +86,7 @@ def _pipe(lo: Lowering, node: Node) -> Pipe:
 def _event(lo: Lowering, site: CallSite) -> tuple[Pipe, Pipe]:
     if len(site.templates) != 1:
         raise lo.unsupported(f"{site.name} without its event as template argument", site.node)
-    name = _last_name(site.templates[0])
+    name = symbol(lo, site.templates[0])
     source, _, target = name.partition("_")
     if source not in Pipe.__members__ or target not in Pipe.__members__:
         raise lo.unsupported(f"event {name}", site.templates[0])
@@ -107,7 +101,7 @@ def _mode(lo: Lowering, site: CallSite) -> int:
 
 
 def _choice(lo: Lowering, node: Node, table: dict[str, str]) -> str:
-    name = _last_name(node)
+    name = symbol(lo, node)
     if name not in table:
         raise lo.unsupported(f"`{text_of(node)}`", node)
     return table[name]
@@ -200,14 +194,22 @@ def _bytes(lo: Lowering, count: Node, target: Type | None, node: Node) -> Expr:
     return number if size == 1 else binary("*", number, Const(size, CType.U64))
 
 
+def _unused(lo: Lowering, site: CallSite, *positions: int) -> None:
+    """Evaluate arguments whose values do not matter: what they do does."""
+    for position in positions:
+        if position < len(site.arguments):
+            lo.designate(site.arguments[position])
+
+
 def _staging(lo: Lowering, site: CallSite) -> Pipe:
-    pipes = [t for t in site.templates if _last_name(t).startswith("PIPE_")]
+    pipes = [t for t in site.templates if symbol(lo, t).startswith("PIPE_")]
     return _pipe(lo, pipes[0]) if pipes else Pipe.MTE3
 
 
 def _put(lo: Lowering, site: CallSite) -> Value:
     target, element = _address(lo, site.arguments[0])
     source, _ = _address(lo, site.arguments[1])
+    _unused(lo, site, 2, 5)
     size = _bytes(lo, site.arguments[3], element, site.node)
     peer = _peer(lo, site.arguments[4])
     lo.emit(Put(peer, target, source, size, lo.span(site.node), staging=_staging(lo, site)))
@@ -217,6 +219,7 @@ def _put(lo: Lowering, site: CallSite) -> Value:
 def _get(lo: Lowering, site: CallSite) -> Value:
     target, element = _address(lo, site.arguments[0])
     source, _ = _address(lo, site.arguments[1])
+    _unused(lo, site, 2, 5)
     size = _bytes(lo, site.arguments[3], element, site.node)
     lo.emit(Get(_peer(lo, site.arguments[4]), target, source, size, lo.span(site.node)))
     return NOTHING

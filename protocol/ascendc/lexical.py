@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum
 
 from ..errors import SourceError, UnsupportedError
 from ..program import Span
@@ -37,7 +38,12 @@ class Lexemes:
         return shape
 
 
-def place(text: bytes | bytearray, offset: int, file: str) -> Span:
+def words(text: str) -> frozenset[str]:
+    """The words of ``text``."""
+    return frozenset(text.split())
+
+
+def span_at(text: bytes | bytearray, offset: int, file: str) -> Span:
     """The place of the byte at ``offset``; columns count characters."""
     begin = text.rfind(b"\n", 0, offset) + 1
     column = len(text[begin:offset].decode(errors="replace")) + 1
@@ -57,13 +63,17 @@ def decoded(source: bytes, file: str) -> bytes:
     try:
         source.decode()
     except UnicodeDecodeError as error:
-        kind = "UTF-16" if source.startswith(UTF_16) else f"byte 0x{source[error.start]:02x}"
-        span = place(source, error.start, file)
-        raise SourceError(f"not UTF-8 ({kind}): save the file as UTF-8", span) from error
+        span = span_at(source, error.start, file)
+        if source.startswith(UTF_16):
+            raise SourceError("the file is UTF-16: save it as UTF-8", span) from error
+        if error.reason == "unexpected end of data":
+            raise SourceError("the file ends inside a UTF-8 character: it is cut off", span) from error
+        byte = f"byte 0x{source[error.start]:02x}"
+        raise SourceError(f"the file is not UTF-8 ({byte}): save it as UTF-8", span) from error
     odd = re.search(rb"\r(?!\n)|\0", source)
     if odd is not None:
         what = "a NUL byte" if odd[0] == b"\0" else "a carriage return inside a line"
-        raise SourceError(what, place(source, odd.start(), file))
+        raise SourceError(what, span_at(source, odd.start(), file))
     return source
 
 
@@ -86,14 +96,15 @@ def read_lexemes(text: bytearray, file: str) -> Lexemes:
     Raises SourceError for a comment or string without end.
     """
     literals = []
-    joined = set()
-    for match in _LEXEME.finditer(bytes(text)):
+    joined: set[int] = set()
+    source = bytes(text)
+    for match in _LEXEME.finditer(source):
         start, end = match.span()
         lexeme = match[0]
         if lexeme.startswith(b"/*") and (len(lexeme) < 4 or not lexeme.endswith(b"*/")):
-            raise SourceError("comment without end", place(text, start, file))
+            raise SourceError("comment without end", span_at(text, start, file))
         if lexeme.startswith(b'"') and (len(lexeme) < 2 or not lexeme.endswith(b'"')):
-            raise SourceError("string without end", place(text, start, file))
+            raise SourceError("string without end", span_at(text, start, file))
         if lexeme.startswith(b"/"):
             joined.update(start + i for i, byte in enumerate(lexeme) if byte == 0x0A)
             blank(text, start, end)
@@ -102,16 +113,24 @@ def read_lexemes(text: bytearray, file: str) -> Lexemes:
     found = Lexemes(tuple(literals), frozenset(joined))
     shape = bytes(found.shape(text))
     _refuse_odd_characters(shape, file)
-    return Lexemes(found.literals, found.joined | _splices(shape, file))
+    return Lexemes(found.literals, found.joined | _splices(source, shape, file))
 
 
-def _splices(shape: bytes, file: str) -> set[int]:
+_MAY_MERGE = re.compile(rb"[\w\x80-\xff\"'.]{2}|[-+*/%<>=!&|^~:.#?]{2}")
+
+
+def _splices(text: bytes, shape: bytes, file: str) -> set[int]:
     """The line ends after a backslash. Raises UnsupportedError where two halves may be one token."""
     ends = set()
-    for match in re.finditer(_SPLICE, shape):
-        before, after = shape[match.start() - 1 : match.start()], shape[match.end() : match.end() + 1]
-        if before.strip() and after.strip():
-            raise UnsupportedError("a token that continues on the next line", place(shape, match.start(), file))
+    for match in re.finditer(_SPLICE, text):
+        if shape[match.start()] != 0x5C:
+            continue  # in a comment or string
+        if _MAY_MERGE.match(
+            text[max(0, match.start() - 1) : match.start()] + text[match.end() : match.end() + 1]
+        ):
+            raise UnsupportedError(
+                "a token that continues on the next line", span_at(text, match.start(), file)
+            )
         ends.add(match.end() - 1)
     return ends
 
@@ -120,7 +139,7 @@ def _refuse_odd_characters(shape: bytes, file: str) -> None:
     """Refuse what other parts would misread: names with ``$``, directives that begin with ``%:``."""
     odd = re.search(rb"\$|^[ \t]*%:|\?\?=", shape, re.MULTILINE)
     if odd is not None:
-        raise UnsupportedError(f"`{odd[0].decode().strip()}`", place(shape, odd.start(), file))
+        raise UnsupportedError(f"`{odd[0].decode().strip()}`", span_at(shape, odd.start(), file))
 
 
 def logical_lines(text: bytearray, joined: Iterable[int]) -> list[tuple[int, int, int]]:
@@ -139,7 +158,9 @@ def logical_lines(text: bytearray, joined: Iterable[int]) -> list[tuple[int, int
             number += 1
             if found not in inside:
                 break
-            if not text[start:stop].rstrip().endswith(b"\\") and not text[start:stop].lstrip().startswith(b"#"):
+            if not text[start:stop].rstrip().endswith(b"\\") and not text[start:stop].lstrip().startswith(
+                b"#"
+            ):
                 break
             end = found + 1
         lines.append((start, stop, first))
@@ -160,43 +181,49 @@ def check_brackets(shape: bytes | bytearray, file: str) -> None:
         if byte not in _PAIRS:
             opened.append(position)
             continue
-        if not opened:
-            raise SourceError(f"syntax error: `{chr(byte)}` closes nothing", place(shape, position, file))
+        if not opened or (shape[opened[-1]] == 0x7B and byte != 0x7D):
+            raise SourceError(f"syntax error: `{chr(byte)}` closes nothing", span_at(shape, position, file))
         if shape[opened[-1]] != _PAIRS[byte]:
-            line = place(shape, position, file).line
+            line = span_at(shape, position, file).line
             raise SourceError(
                 f"syntax error: `{chr(shape[opened[-1]])}` is not closed before `{chr(byte)}` in line {line}",
-                place(shape, opened[-1], file),
+                span_at(shape, opened[-1], file),
             )
         opened.pop()
     if opened:
         raise SourceError(
-            f"syntax error: `{chr(shape[opened[-1]])}` is never closed", place(shape, opened[-1], file)
+            f"syntax error: `{chr(shape[opened[-1]])}` is never closed", span_at(shape, opened[-1], file)
         )
 
 
-_OPENS_NAMESPACE = re.compile(rb"(?:\binline\s+)?\bnamespace\b[\w\s:]*\Z|\bextern\s*\Z")
+_OPENS_NAMESPACE = re.compile(rb"(?:\binline\s+)?\bnamespace\b[\w\s:]*\Z|(?P<extern>\bextern\s*)\Z")
 
 
-def declarations_scope(shape: bytes | bytearray) -> bool:
-    """Whether a declaration can begin at the end of ``shape``: no function, class or statement is open."""
+class Scope(Enum):
+    """What is open at a position, the innermost that matters."""
+
+    FILE = "the file, perhaps in extern C"
+    NAMESPACE = "a namespace, between declarations"
+    DECLARATION = "a declaration outside classes and functions"
+    INSIDE = "a class, function or bracket"
+
+
+def scope_after(shape: bytes | bytearray) -> Scope:
+    """The scope at the end of ``shape``."""
     begin = 0
-    depth: list[bool] = []
+    opened: list[Scope] = []
     for match in re.finditer(rb"[()\[\]{};]", shape):
         byte = match[0]
-        if byte == b"{":
-            depth.append(_OPENS_NAMESPACE.search(bytes(shape[begin : match.start()])) is not None)
-        elif byte in b"([":
-            depth.append(False)
-        elif byte != b";" and depth:
-            depth.pop()
+        if byte in b"{([":
+            head = _OPENS_NAMESPACE.search(bytes(shape[begin : match.start()])) if byte == b"{" else None
+            named = Scope.FILE if head is not None and head["extern"] else Scope.NAMESPACE
+            opened.append(Scope.INSIDE if head is None else named)
+        elif byte != b";" and opened:
+            opened.pop()
         if byte in b"{};":
             begin = match.end()
-    return all(depth) and not shape[begin:].strip()
-
-
-def enclosed_by_namespaces(shape: bytes | bytearray) -> bool:
-    """Whether no function, class or argument list is open at the end of ``shape``."""
-    cut = max(shape.rfind(mark) for mark in (b"{", b"}", b";"))
-    inside = shape[cut + 1 :]
-    return declarations_scope(shape[: cut + 1]) and inside.count(b"(") == inside.count(b")")
+    if Scope.INSIDE in opened:
+        return Scope.INSIDE
+    if shape[begin:].strip():
+        return Scope.DECLARATION
+    return Scope.NAMESPACE if Scope.NAMESPACE in opened else Scope.FILE

@@ -34,7 +34,8 @@ class Counted:
     start: Expr
     op: str
     bound: Node
-    step: int
+    step: Node | None
+    """None: ``++i``."""
 
 
 def for_loop(lo: Lowering, node: Node, once: Run) -> None:
@@ -47,7 +48,7 @@ def for_loop(lo: Lowering, node: Node, once: Run) -> None:
     def iterate() -> None:
         once()
         if update is not None:
-            lo.evaluate(update)
+            lo.designate(update)
 
     def test() -> Expr:
         return Const(1, CType.BOOL) if condition is None else lo.condition(condition)
@@ -94,8 +95,8 @@ def _counted(lo: Lowering, node: Node) -> Counted | None:
         return None
     name = text_of(declared_name(declarators[0]))
     place = lo.frame.scopes[-1].get(name)
-    step = _step(lo, update, name)
-    if place is None or not isinstance(place.type, IntType) or step is None:
+    plain, step = _step(update, name)
+    if place is None or not isinstance(place.type, IntType) or not plain:
         return None
     start = lo.store.get(place.location)
     test = _test(condition, name)
@@ -123,24 +124,38 @@ def _test(condition: Node, name: str) -> tuple[str, Node] | None:
     return None
 
 
-def _step(lo: Lowering, update: Node, name: str) -> int | None:
-    """The constant that the update adds to the index, if it is positive."""
+def _step(update: Node, name: str) -> tuple[bool, Node | None]:
+    """Whether the update adds to the index, and what; None for 1."""
     if update.type == "update_expression":
         same = text_of(field(update, "argument")) == name
-        return 1 if same and text_of(field(update, "operator")) == "++" else None
+        return same and text_of(field(update, "operator")) == "++", None
     if update.type != "assignment_expression" or text_of(field(update, "left")) != name:
-        return None
+        return False, None
     right = field(update, "right")
     if text_of(field(update, "operator")) == "=" and right.type == "binary_expression":
         left = field(right, "left")
         if text_of(left) != name or text_of(field(right, "operator")) != "+":
-            return None
+            return False, None
         right = field(right, "right")
     elif text_of(field(update, "operator")) != "+=":
-        return None
+        return False, None
+    return True, right
+
+
+def _constant_step(lo: Lowering, loop: Counted) -> int | None:
+    """The step if it is a positive constant that neither body nor step change, and does nothing.
+
+    To be asked at the head of the loop, where all that its body changes has an unknown value.
+    """
+    if loop.step is None:
+        return 1
     with scratch(lo):
-        value = lo.evaluate(right)
-    return value.value if isinstance(value, Const) and value.value > 0 else None
+        before = dict(lo.store)
+        value = lo.evaluate(loop.step)
+        plain = not lo.out and lo.store == before
+    if not plain or not isinstance(value, Const) or not 0 < value.value <= loop.ctype.high:
+        return None
+    return value.value
 
 
 def _lower_counted(lo: Lowering, loop: Counted, node: Node, once: Run) -> bool:
@@ -152,8 +167,10 @@ def _lower_counted(lo: Lowering, loop: Counted, node: Node, once: Run) -> bool:
         if location in changed:
             return False
         phis = enter_loop(lo, changed, span)
-        stop = _stop(lo, loop)
-        if stop is None or set(variables(stop)) & set(phis.values()):
+        lo.store[location] = lo.new_var(loop.name, loop.ctype, VarKind.LOOP)
+        step = _constant_step(lo, loop)
+        stop = _stop(lo, loop, step) if step is not None else None
+        if step is None or stop is None or set(variables(stop)) & {*phis.values(), lo.store[location]}:
             return False
     if isinstance(stop, Const) and isinstance(loop.start, Const) and loop.start.value >= stop.value:
         return True
@@ -161,11 +178,13 @@ def _lower_counted(lo: Lowering, loop: Counted, node: Node, once: Run) -> bool:
     head: dict[Location, Value] = dict(lo.store)
     index = lo.new_var(loop.name, loop.ctype, VarKind.LOOP)
     lo.store[location] = index
+    if isinstance(loop.start, Const):
+        lo.starts[index.name] = loop.start.value
     outer, lo.out = lo.out, []
     once()
     close_iteration(lo, phis, span)
     body, lo.out = lo.out, outer
-    lo.emit(For(index, loop.start, stop, loop.step, tuple(body), span))
+    lo.emit(For(index, loop.start, stop, step, tuple(body), span))
     lo.store = head
     return True
 
@@ -180,7 +199,7 @@ def _with_index(lo: Lowering, loop: Counted, once: Run) -> None:
         lo.store[loop.index.location] = before
 
 
-def _stop(lo: Lowering, loop: Counted) -> Expr | None:
+def _stop(lo: Lowering, loop: Counted, step: int) -> Expr | None:
     """The first value that the index does not take, or None where a For would not be exact.
 
     C++ compares index and bound in their common type. That is the plain comparison of the index with
@@ -192,11 +211,11 @@ def _stop(lo: Lowering, loop: Counted) -> Expr | None:
     if loop.ctype.signed and not common.signed and not counts_up_from_zero:
         return None
     stop = convert(common, bound)
-    if loop.ctype.bits < 32 and not (isinstance(stop, Const) and stop.value <= loop.ctype.high):
+    if loop.ctype.bits < 32 and not (isinstance(stop, Const) and stop.value + step - 1 <= loop.ctype.high):
         return None  # the index would wrap before it reaches the bound
     if loop.op == "<=":
         return _after(stop)
-    if loop.op == "!=" and not _reached(loop, stop):
+    if loop.op == "!=" and not _reached(loop, step, stop):
         return None
     return stop
 
@@ -210,9 +229,9 @@ def _after(stop: Expr) -> Expr | None:
     return binary("+", convert(CType.I64, stop), Const(1, CType.I64))
 
 
-def _reached(loop: Counted, stop: Expr) -> bool:
+def _reached(loop: Counted, step: int, stop: Expr) -> bool:
     """Whether counting by ``!=`` surely meets its bound: then it is the same as ``<``."""
-    if loop.step != 1 or not isinstance(loop.start, Const):
+    if step != 1 or not isinstance(loop.start, Const):
         return False
     if isinstance(stop, Const):
         return loop.start.value <= stop.value

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
@@ -17,9 +17,10 @@ from ..cinteger import CType
 from ..errors import LimitError, SourceError, UnsupportedError
 from ..expr import Const, Expr, Var, VarKind
 from ..program import Address, Load, Parameter, Role, Span, Statement
-from .declarations import Index
-from .facts import Facts
-from .parse import Sources, text_of
+from .classes import own_copy
+from .narrowing import may_change
+from .parse import text_of
+from .state import Frame, Shared
 from .types import (
     BUILTIN_SIZES,
     BUILTIN_TYPES,
@@ -55,48 +56,6 @@ MAX_INLINE_DEPTH = 64
 MAX_STEPS = 100_000
 """Statements executed symbolically for one role; nested loops are executed several times each."""
 
-Scopes = list[dict[str, Place]]
-
-
-@dataclass(slots=True)
-class Frame:
-    """One inlined call: where its names are looked up, its locals, its result, its call sites."""
-
-    context: Context
-    calls: tuple[Span, ...] = ()
-    this: Place | None = None
-    scopes: Scopes = field(default_factory=lambda: [{}])
-    result: Place | None = None
-    returns_reference: bool = False
-    referred: Place | None = None
-    """What a function that returns a reference has returned."""
-    loops: int = 0
-    function: object = None
-
-
-@dataclass(slots=True)
-class Usage:
-    """What was used beyond the sources: facts by kind and key, with the sentence that reports them."""
-
-    facts: dict[tuple[str, str], str] = field(default_factory=dict)
-    contracts: dict[str, str] = field(default_factory=dict)
-    field_types: dict[str, str] = field(default_factory=dict)
-    non_null: set[str] = field(default_factory=set)
-    """Regions and objects behind kernel pointers that are compared with null."""
-
-
-@dataclass(slots=True)
-class Shared:
-    """What the roles of one entry share."""
-
-    index: Index
-    sources: Sources
-    facts: Facts
-    vectors_per_cube: int
-    usage: Usage = field(default_factory=Usage)
-    parameters: dict[str, Parameter] = field(default_factory=dict)
-    """Fields and scalar arguments that became parameters, by path."""
-
 
 @dataclass(frozen=True, slots=True)
 class Language:
@@ -124,13 +83,14 @@ class Lowering:
         self.next_root = 0
         self.next_local = 0
         self.steps = 0
+        self.starts: dict[str, int] = {}
+        """The constants that loop indices start from; they only grow."""
         self.types = Types(
             shared.index,
             shared.facts,
             self.constant,
             self._note_size,
             lambda: self.frame.calls,
-            lambda name: shared.sources.macros.text(name) is not None,
         )
 
     # --- where we are -----------------------------------------------------------------------
@@ -247,8 +207,7 @@ class Lowering:
                 if value is not None:
                     members[()] = value
                 return Record(place.type, members)  # copying is no reading
-        if value is None:
-            value = self.inherited(place)
+        value = self.held(place)
         if value is None:
             if isinstance(place.type, ClassType | OpaqueType | ArrayType):
                 return Record(place.type, {})
@@ -276,6 +235,11 @@ class Lowering:
             if isinstance(outer, Poison):
                 return outer
         return None
+
+    def held(self, place: Place) -> Value | None:
+        """What is stored at ``place``, or what an enclosing object makes of it."""
+        value = self.store.get(place.location)
+        return value if value is not None else self.inherited(place)
 
     def members(self, location: Location) -> dict[Location, Value]:
         """Everything stored inside ``location``, by the rest of its location."""
@@ -314,12 +278,18 @@ class Lowering:
 
     def _untyped(self, place: Place, value: Expr, node: Node) -> Value:
         """A number for a place without a declared type: that of what it holds already."""
-        held = self.store.get(place.location) or self.inherited(place)
+        held = self.held(place)
         if isinstance(held, Opaque):
-            return convert(self.parameter_type(held, node).ctype, value)
+            return self.kept_as(self.parameter_type(held, node).ctype, value)
         if isinstance(held, Expr):
-            return convert(held.type, value)
+            return self.kept_as(held.type, value)
         if isinstance(place.location[-1], str):
+            path = ".".join([self.names.get(int(place.location[0]), ""), *map(str, place.location[1:])])
+            fact = self.facts.field(path)
+            known = self.named_type(fact[1].type) if fact is not None else None
+            if fact is not None and isinstance(known, IntType):
+                self.usage.facts["field", fact[0]] = f"{fact[0]} is a {known}"
+                return self.kept_as(known.ctype, value)
             return Foreign(f"the type of {self.hint(place.location)}, which the sources do not give")
         return value
 
@@ -341,11 +311,15 @@ class Lowering:
             case IntType(ctype=ctype):
                 if isinstance(value, InitList) and len(value.items) <= 1:
                     value = value.items[0] if value.items else Const(0, ctype)
-                return convert(ctype, self.integer(value, node, ctype))
+                return self.kept_as(ctype, self.integer(value, node, ctype))
             case PointerType(target=target):
                 return self.as_pointer(value, target, node)
             case ClassType():
                 self._expect_object(value, wanted, node)
+            case ArrayType():
+                self.readable(value, node)
+                if not isinstance(value, Record | Opaque) or value.type not in (wanted, None):
+                    raise self.unsupported(f"`{text_of(node)}` as a {wanted}", node)
             case OpaqueType() if wanted != VOID:
                 if isinstance(value, Expr):
                     return Foreign(f"type {wanted}")
@@ -353,12 +327,17 @@ class Lowering:
                     return replace(value, type=wanted)
         return self.readable(value, node)
 
+    def kept_as(self, ctype: CType, expr: Expr) -> Expr:
+        """``expr`` converted to ``ctype``, which is printed as a cast where it may lose something."""
+        shown = expr.type.bits > ctype.bits and may_change(ctype, expr, self.starts)
+        return convert(ctype, expr, implicit=not shown)
+
     def _expect_object(self, value: Value, wanted: ClassType, node: Node) -> None:
         """Refuse anything but a plain copy of a ``wanted``."""
         self.readable(value, node)
         if not isinstance(value, Record | Opaque) or value.type not in (wanted, None):
             raise self.unsupported(f"`{text_of(node)}` as a {wanted}", node)
-        own = self.types.own_copy(wanted)
+        own = own_copy(self.types, wanted)
         if own is not None:
             raise self.unsupported(f"a copy of {own}, which copies in its own way", node)
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from .lexical import NAME
+from .lexical import NAME, words
 
 Truth = int | None
 """The value of a condition; None where it is not decided."""
@@ -126,7 +126,7 @@ def names_in(shape: bytes | bytearray, start: int, end: int) -> Iterator[tuple[i
 
 # --- names that must not be macros --------------------------------------------------------------
 
-KEYWORDS = frozenset(
+KEYWORDS = words(
     """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t
     class compl concept const consteval constexpr constinit const_cast continue co_await co_return co_yield
     decltype default defined delete do double dynamic_cast else enum explicit export extern false float for
@@ -135,6 +135,6 @@ KEYWORDS = frozenset(
     static_assert static_cast struct switch template this thread_local throw true try typedef typeid
     typename union unsigned using virtual void volatile wchar_t while xor xor_eq final override
     int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t size_t ssize_t ptrdiff_t intptr_t
-    uintptr_t half bfloat16_t GM_ADDR event_t TEventID""".split()
+    uintptr_t half bfloat16_t GM_ADDR event_t TEventID"""
 )
 """The language's words and the types that the front end knows: a macro of that name changes all."""

@@ -9,11 +9,12 @@ from collections.abc import Callable
 
 from tree_sitter import Node
 
-from ..cinteger import CType, promote
+from ..cinteger import CType, common_type, promote
 from ..errors import SourceError
 from ..evaluate import evaluate as compute_value
 from ..expr import COMPARISONS, Binary, Cast, Const, Expr, Unary, binary, walk
 from .lowering import Lowering
+from .narrowing import may_change
 from .parse import text_of
 from .types import Type
 from .values import Null, PlacePointer, Pointer, Value, convert, moved
@@ -51,6 +52,11 @@ def combined(lo: Lowering, op: str, left: Value, right: Value, node: Node) -> Va
         bits = promote(first.type).bits
         if not 0 <= second.value < bits:
             raise SourceError(f"a shift of {bits} bits by {second.value}: `{text_of(node)}`", lo.span(node))
+    if op in COMPARISONS:
+        common = common_type(first.type, second.type)
+        first, second = (
+            convert(common, e, implicit=not may_change(common, e, lo.starts)) for e in (first, second)
+        )
     return folded(binary(op, first, second))
 
 

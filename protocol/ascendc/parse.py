@@ -1,24 +1,25 @@
-"""Parsing: the given sources and the includes beside them, as syntax trees with places.
+"""Parsing: prepared sources as syntax trees with places.
 
-Used by `index`, which finds the declarations in the trees, and by everything that needs the place
-of a node. The only module, with those that walk nodes, that knows tree-sitter.
+Used by `reading`, which finds the files, by `index`, which finds the declarations in the trees, and by
+everything that needs the place of a node. The only module, with those that walk nodes, that knows
+tree-sitter.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
-from pathlib import Path
 
 import tree_sitter_cpp
 from tree_sitter import Language, Node, Parser
 
-from ..errors import SourceError
+from ..errors import SourceError, UnsupportedError
 from ..program import Span
+from .lexical import span_at
+from .macros import Macros, MacroUse
 from .prepass import Prepared, prepare
-from .preprocess import Macros
 
 
 @dataclass(eq=False, slots=True)
@@ -41,25 +42,51 @@ class SourceFile:
 
     def span_at(self, offset: int, calls: tuple[Span, ...] = ()) -> Span:
         """The place of the byte at ``offset``."""
-        text = self.prepared.text
-        begin = text.rfind(b"\n", 0, offset) + 1
-        column = len(text[begin:offset].decode(errors="replace")) + 1
-        return Span(self.name, text.count(b"\n", 0, begin) + 1, column, calls)
+        return replace(span_at(self.prepared.text, offset, self.name), calls=calls)
+
+    def macro_at(self, node: Node) -> MacroUse | None:
+        """The macro that the name at the beginning of ``node`` is there."""
+        return self.prepared.uses.get(node.start_byte)
 
     def check(self, node: Node) -> None:
-        """Raise SourceError at the first syntax error inside ``node``, if it has one."""
-        if node.has_error:
-            error = first_error(node) or node
-            missing = f": missing {error.type}" if error.is_missing else ""
-            raise SourceError(f"syntax error{missing}", self.span(error))
+        """Raise SourceError at the first syntax error inside ``node``, if it has one.
+
+        Where an unknown macro is what the grammar cannot read, it is an UnsupportedError.
+        """
+        if not node.has_error:
+            return
+        role = _BARE_CONDITION.search(self.prepared.text, node.start_byte, node.end_byte)
+        if role is not None:
+            message = f"macro {role[1].decode()}, taken as a condition without parentheses"
+            raise UnsupportedError(message, self.span_at(role.start(1)))
+        error = first_error(node) or node
+        line = self.prepared.text.rfind(b"\n", 0, error.start_byte)
+        begin = self.prepared.text.rfind(b"\n", 0, max(0, line)) + 1
+        for offset, use in sorted(self.prepared.uses.items()):
+            if use.number is None and begin <= offset <= error.end_byte:
+                raise UnsupportedError(str(use), self.span_at(offset))
+        missing = f": missing {error.type}" if error.is_missing else ""
+        raise SourceError(f"syntax error{missing}", self.span(error))
+
+    def check_macros(self, start: int, end: int, skipped: Sequence[tuple[int, int]] = ()) -> None:
+        """Refuse a macro between two offsets that stands for no integer, but not in ``skipped``."""
+        for offset, use in sorted(self.prepared.uses.items()):
+            inside = start <= offset < end and not any(a <= offset < b for a, b in skipped)
+            if inside and use.number is None:
+                raise UnsupportedError(str(use), self.span_at(offset))
+
+
+_BARE_CONDITION = re.compile(
+    rb"\b(?:if|while|switch)\b\s*(?:constexpr\b\s*)?!?\s*(?!constexpr\b)([A-Za-z_]\w*)"
+)
+"""``if ASCEND_IS_AIV {``: only a macro that brings parentheses can stand there."""
 
 
 @dataclass(slots=True)
 class Sources:
-    """All files that were read, the given ones first, and the macros they define."""
+    """All files that were read, the given ones first."""
 
     files: list[SourceFile] = field(default_factory=list)
-    macros: Macros = field(default_factory=Macros)
 
 
 def text_of(node: Node | None) -> str:
@@ -101,65 +128,9 @@ def parse_expression(text: str, name: str, place: Span | None) -> tuple[SourceFi
     return SourceFile(name, prepared, root, place or Span(name, 1)), value
 
 
-def read_sources(
-    paths: Sequence[Path], defines: Mapping[str, str | None], include_dirs: Sequence[Path]
-) -> Sources:
-    """Read ``paths`` and the quoted includes that lie beside them or in ``include_dirs``."""
-    reader = _Reader(defines, include_dirs, {os.path.realpath(path): str(path) for path in paths})
-    for path in paths:
-        reader.read(path)
-    order = {str(path): index for index, path in enumerate(paths)}
-    reader.sources.files.sort(key=lambda file: order.get(file.name, len(paths)))
-    return reader.sources
-
-
-class _Reader:
-    """Reads files once each; a given one is called what the user called it."""
-
-    def __init__(
-        self,
-        defines: Mapping[str, str | None],
-        include_dirs: Sequence[Path],
-        given: Mapping[str, str],
-    ) -> None:
-        self.sources = Sources(macros=Macros(given=defines))
-        self.include_dirs = include_dirs
-        self.given = given
-        self.seen: set[str] = set()
-
-    def read(self, path: Path) -> None:
-        identity = os.path.realpath(path)
-        if identity in self.seen:
-            return
-        self.seen.add(identity)
-        name = self.given.get(identity, os.path.normpath(path))
-        try:
-            text = path.read_bytes()
-        except OSError as error:
-            raise SourceError(f"{name}: {error.strerror or error}") from error
-        prepared = prepare(text, name, self.sources.macros, _Beside(self, path.parent))
-        root = _parser().parse(prepared.text).root_node
-        self.sources.files.append(SourceFile(name, prepared, root))
-
-
-@dataclass(frozen=True, slots=True)
-class _Beside:
-    """Finds the includes of a file in ``folder``."""
-
-    reader: _Reader
-    folder: Path
-
-    def resolves(self, name: str) -> bool:
-        return self._find(name) is not None
-
-    def read(self, name: str) -> None:
-        found = self._find(name)
-        if found is not None:
-            self.reader.read(found)
-
-    def _find(self, name: str) -> Path | None:
-        candidates = (folder / name for folder in (self.folder, *self.reader.include_dirs))
-        return next((path for path in candidates if path.is_file()), None)
+def parse_source(name: str, prepared: Prepared) -> SourceFile:
+    """The tree of a prepared file."""
+    return SourceFile(name, prepared, _parser().parse(prepared.text).root_node)
 
 
 @cache

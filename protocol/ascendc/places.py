@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
-from ..cinteger import CType, fits
+from ..cinteger import CType, fits, promote, wrap
 from ..errors import SourceError
-from ..expr import Const, Expr, binary, unary
+from ..expr import Const, Expr, binary
 from ..program import Role
+from .classes import find_field
 from .declarations import ConstantDecl, flatten, part_name
-from .lowering import Frame, Lowering
+from .lowering import Lowering
 from .operators import offset
 from .parse import named, text_of
 from .references import is_reference
+from .state import Frame
 from .types import ArrayType, ClassType, Context, IntType, OpaqueType, PointerType, Type
 from .values import Memory, Null, Opaque, Outcome, Place, PlacePointer, Pointer, Record, Value
 
@@ -46,8 +48,8 @@ def integer_literal(text: str) -> Const | None:
     try:
         if digits[:1] == "-":
             inner = integer_literal(digits[1:] + suffix)
-            negative = unary("-", inner) if inner is not None else None
-            return negative if isinstance(negative, Const) else None
+            ctype = promote(inner.type) if inner is not None else CType.I32
+            return Const(wrap(ctype, -inner.value), ctype) if inner is not None else None
         octal = len(digits) > 1 and digits.isdigit() and digits[0] == "0"
         value = int(digits, 8 if octal else 0)
     except ValueError:
@@ -66,7 +68,7 @@ def named_outcome(lo: Lowering, node: Node) -> Outcome:
     parts = flatten(node)
     name = part_name(parts[-1])
     scope = [part_name(part) for part in parts[:-1]]
-    macro = _macro(lo, node, name)
+    macro = _macro(lo, node)
     if macro is not None:
         return macro
     place = variable_place(lo, node)
@@ -125,29 +127,22 @@ def constant_value(lo: Lowering, decl: ConstantDecl, owner: ClassType | None) ->
         return lo.converted(value, lo.types.resolve(decl.type_node, context), decl.node)
 
 
-def _macro(lo: Lowering, node: Node, name: str) -> Value | None:
+def _macro(lo: Lowering, node: Node) -> Value | None:
     """The number that a macro stands for; the preprocessor comes before all other meanings."""
-    macros = lo.shared.sources.macros
-    text = macros.text(name)
-    if text is None:
+    use = lo.frame.context.source.macro_at(node)
+    if use is None:
         return None
-    if name in macros.clashing:
-        raise lo.unsupported(f"macro {name}, which is defined in several ways", node)
-    inner = text.strip()
-    while inner.startswith("(") and inner.endswith(")"):
-        inner = inner[1:-1].strip()
-    literal = integer_literal(inner)
-    if literal is None and inner.isidentifier() and inner != name:
-        return _macro(lo, node, inner)
-    if literal is None:
-        raise lo.unsupported(f"macro {name}", node)
+    literal = integer_literal(use.number) if use.number is not None else None
+    if literal is None or node.type == "qualified_identifier":
+        raise lo.unsupported(str(use), node)
     return literal
 
 
-def refuse_macro(lo: Lowering, name: str, node: Node) -> None:
-    """Refuse a function or type whose name is a macro: what it expands to is not known here."""
-    if lo.shared.sources.macros.text(name) is not None:
-        raise lo.unsupported(f"macro {name}", node)
+def refuse_macro(lo: Lowering, node: Node) -> None:
+    """Refuse a function, member or part of a name that is a macro."""
+    use = lo.frame.context.source.macro_at(node)
+    if use is not None:
+        raise lo.unsupported(str(use), node)
 
 
 _EVENT_IDS = {f"EVENT_ID{n}": Const(n, CType.I32) for n in range(8)}
@@ -173,12 +168,37 @@ def _fact_constant(lo: Lowering, parts: list[Node], scope: list[str], name: str)
     return lo.converted(Const(fact.value), lo.named_type(fact.type), parts[-1])
 
 
+def symbol(lo: Lowering, node: Node) -> str:
+    """``MTE2_V`` of ``AscendC::HardEvent::MTE2_V``; what a constant or template parameter stands for."""
+    base = node.child_by_field_name("type") if node.type == "type_descriptor" else None
+    parts = flatten(base or node)
+    name = part_name(parts[-1])
+    bound = lo.frame.context.bindings.get(name) if len(parts) == 1 else None
+    if isinstance(bound, OpaqueType):
+        return bound.name
+    scope = [part_name(part) for part in parts[:-1]]
+    found = lo.index.find(lo.index.constants, name, scope, lo.frame.context.namespace)
+    owner = lo.frame.context.owner
+    own = owner.decl.constants.get(name) if owner is not None and not scope else None
+    constant = own or (found[0] if len(found) == 1 else None)
+    if constant is None or constant.enum or constant.value is None:
+        return name
+    constant.check()
+    context = Context(constant.source, constant.namespace)
+    if own is not None and owner is not None:
+        context = lo.types.inside(owner)
+    with lo.entered(Frame(context, lo.frame.calls), node):
+        return symbol(lo, constant.value)
+
+
 # --- places -----------------------------------------------------------------------------------
 
 
 def variable_place(lo: Lowering, node: Node) -> Place | None:
     """The place of the local variable or member that an unqualified name means."""
     if node.type not in ("identifier", "field_identifier", "type_identifier"):
+        return None
+    if lo.frame.context.source.macro_at(node) is not None:
         return None
     name = text_of(node)
     for scope in reversed(lo.frame.scopes):
@@ -191,7 +211,7 @@ def variable_place(lo: Lowering, node: Node) -> Place | None:
 def member_place(lo: Lowering, outer: Place, name: str) -> Place | None:
     """The place of data member ``name``, or None if a known class has no such member."""
     if isinstance(outer.type, ClassType):
-        found = lo.types.find_field(outer.type, name)
+        found = find_field(lo.types, outer.type, name)
         if found is None:
             return None
         if is_reference(found[1].declarator):

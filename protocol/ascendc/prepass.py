@@ -1,26 +1,23 @@
 """The pre-pass: what tree-sitter's C++ grammar cannot read, replaced by text of the same length.
 
 Byte offsets and line numbers stay exactly, so that a span found in the tree is a span of the user's
-file. Used by `parse`; `preprocess` is the part that handles directives.
+file. Used by `parse`. `lexical` reads comments and strings, `preprocess` directives and macros,
+`attributes` the device compiler's words.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..errors import SourceError
-from ..program import Span
-from .preprocess import Includer, Macros, NoIncludes, Preprocessor, blank
+from .attributes import blank_attributes, closing_bracket
+from .lexical import blank, check_brackets, decoded, read_lexemes
+from .macros import Macros, MacroUse
+from .preprocess import Includer, NoIncludes, Preprocessor, Protection
 
 ROLE_MACROS = {b"ASCEND_IS_AIV": b"ASC_IS_AIV", b"ASCEND_IS_AIC": b"ASC_IS_AIC"}
 """The role tests, used as ``if ASCEND_IS_AIV {``, and the shorter names that leave room for ( )."""
-
-ATTRIBUTES_WITH_ARGUMENTS = frozenset(
-    {b"__schedmode__", b"__mix__", b"__attribute__", b"__launch_bounds__", b"__aligned__"}
-)
-FORCED_RATIOS = {b"__cube__": (1, 0), b"__vector__": (0, 1)}
-"""Attribute words that say which cores run an entry, as ``core_ratio`` does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,61 +25,47 @@ class Prepared:
     """One file after the pre-pass.
 
     ``entries`` are the offsets of ``__global__``; ``ratios`` those of core ratios with their
-    (cubes, vectors).
+    (cubes, vectors); ``uses`` the macros that are left in the text, by offset.
     """
 
     text: bytes
     entries: tuple[int, ...]
     ratios: tuple[tuple[int, tuple[int, int]], ...]
+    uses: dict[int, MacroUse]
 
 
-def prepare(source: bytes, file: str, macros: Macros, includer: Includer | None = None) -> Prepared:
+def prepare(
+    source: bytes,
+    file: str,
+    macros: Macros,
+    includer: Includer | None = None,
+    protection: Protection | None = None,
+) -> Prepared:
     """``source`` made readable for the grammar; ``macros`` takes what it and its includes define.
 
-    Raises UnsupportedError for an undecided ``#if``, SourceError for a comment or string without end.
+    ``protection`` takes what keeps the file from being read twice. Raises UnsupportedError for what is
+    not decided, an ``#if`` for one, and SourceError for what is no text or has no end.
     """
+    source = decoded(source, file)
     text = bytearray(source)
-    strings = _blank_comments(text, file)
-    Preprocessor(text, file, macros, includer or NoIncludes()).run()
-    for start, end in strings:
+    lexemes = read_lexemes(text, file)
+    preprocessor = Preprocessor(
+        text, lexemes, file, macros, includer or NoIncludes(), protection or Protection()
+    )
+    preprocessor.run()
+    check_brackets(preprocessor.shape, file)
+    for match in re.finditer(rb"\\\s*\n", bytes(preprocessor.shape)):
+        blank(text, match.start(), match.end())
+    uses = preprocessor.uses
+    for start, end in lexemes.literals:
         _neutralise_string(text, start, end)
-    entries: list[int] = []
-    ratios: list[tuple[int, tuple[int, int]]] = []
-    _blank_brackets(text, ratios)
-    _blank_attributes(text, entries, ratios)
+    entries, ratios = blank_attributes(text, file, uses)
+    _rewrite_expectations(text, uses)
     _blank_launches(text)
-    _parenthesise_roles(text)
+    _parenthesise_roles(text, uses)
     _rewrite_casts(text)
     assert len(text) == len(source), "a rewrite changed the length"
-    return Prepared(bytes(text), tuple(entries), tuple(sorted(ratios)))
-
-
-# --- comments and strings ---------------------------------------------------------------------
-
-_LEXEME = re.compile(
-    rb"""//(?:[^\n\\]|\\.|\\)*            # a line comment, with continuation
-    |/\*.*?(?:\*/|\Z)
-    |R"(?P<tag>[^()\\\s]{0,16})\(.*?\)(?P=tag)"
-    |"(?:[^"\\\n]|\\.)*(?:"|(?=\n)|\Z)
-    |(?<![0-9A-Fa-f'])'(?:[^'\\\n]|\\.)*'  # not the separator of 1'000
-    """,
-    re.DOTALL | re.VERBOSE,
-)
-
-
-def _blank_comments(text: bytearray, file: str) -> list[tuple[int, int]]:
-    """Blank all comments; the extents of the strings and characters."""
-    strings = []
-    for match in _LEXEME.finditer(bytes(text)):
-        start, end = match.span()
-        lexeme = match[0]
-        if lexeme.startswith(b"/*") and (len(lexeme) < 4 or not lexeme.endswith(b"*/")):
-            raise SourceError("comment without end", Span(file, text.count(b"\n", 0, start) + 1))
-        if lexeme.startswith(b"/"):
-            blank(text, start, end)
-        else:
-            strings.append((start, end))
-    return strings
+    return Prepared(bytes(text), tuple(entries), tuple(ratios), uses)
 
 
 def _neutralise_string(text: bytearray, start: int, end: int) -> None:
@@ -99,57 +82,32 @@ def _neutralise_string(text: bytearray, start: int, end: int) -> None:
 
 # --- words that only the device compiler knows ------------------------------------------------
 
-_BRACKETS = re.compile(rb"\[\[(?P<body>[^\[\]]*)\]\]")
-_RATIO = re.compile(rb"core_ratio\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)")
-_WORD = re.compile(rb"\b__[a-z][a-z0-9_]*\b")
-_NUMBERS = re.compile(rb"\(\s*(\d+)\s*,\s*(\d+)\s*\)")
+_EXPECT = re.compile(rb"\b__builtin_expect\s*(?=\()")
+_CONSTANT = re.compile(rb"\s*(?:[+-]\s*)?(?:\w+|!!?\s*\w+)\s*")
 
 
-def _blank_brackets(text: bytearray, ratios: list[tuple[int, tuple[int, int]]]) -> None:
-    for match in _BRACKETS.finditer(bytes(text)):
-        ratio = _RATIO.search(match["body"])
-        if ratio is not None:
-            ratios.append((match.start(), (int(ratio[1]), int(ratio[2]))))
-        blank(text, *match.span())
+def _rewrite_expectations(text: bytearray, uses: Mapping[int, MacroUse]) -> None:
+    """``__builtin_expect(c, 1)`` becomes ``int64_t (c)``: its type is long, its value that of c."""
+    for match in _EXPECT.finditer(bytes(text)):
+        closing = closing_bracket(text, match.end())
+        comma = _last_comma(text, match.end(), closing) if closing is not None else None
+        if closing is None or comma is None or match.start() in uses:
+            continue
+        if _CONSTANT.fullmatch(text, comma + 1, closing):
+            text[match.start() : match.end()] = b"int64_t".ljust(match.end() - match.start())
+            blank(text, comma, closing)
 
 
-def _blank_attributes(text: bytearray, entries: list[int], ratios: list[tuple[int, tuple[int, int]]]) -> None:
-    for match in _WORD.finditer(bytes(text)):
-        word, start, end = match[0], match.start(), match.end()
-        if word == b"__global__":
-            entries.append(start)
-        if word in FORCED_RATIOS:
-            ratios.append((start, FORCED_RATIOS[word]))
-        if word in ATTRIBUTES_WITH_ARGUMENTS:
-            numbers = _NUMBERS.match(text, end)
-            if word == b"__mix__" and numbers is not None:
-                ratios.append((start, (int(numbers[1]), int(numbers[2]))))
-            end = _after_parentheses(text, end)
-        blank(text, start, end)
-
-
-def _after_parentheses(text: bytearray, start: int) -> int:
-    """The offset after the parenthesised group that follows ``start``, or ``start``."""
-    position = start
-    while text[position : position + 1].isspace():
-        position += 1
-    if text[position : position + 1] != b"(":
-        return start
-    closing = _closing(text, position)
-    return start if closing is None else closing + 1
-
-
-def _closing(text: bytearray | bytes, opening: int) -> int | None:
-    """The offset of the bracket that closes the one at ``opening``."""
+def _last_comma(text: bytearray, opening: int, closing: int) -> int | None:
+    """The one comma between two brackets that is in no inner one."""
     depth = 0
-    for position in range(opening, len(text)):
-        if text[position] in b"([{":
-            depth += 1
-        elif text[position] in b")]}":
-            depth -= 1
-            if depth == 0:
-                return position
-    return None
+    commas = []
+    for position in range(opening + 1, closing):
+        depth += text[position] in b"([{"
+        depth -= text[position] in b")]}"
+        if text[position] == 0x2C and depth == 0:
+            commas.append(position)
+    return commas[0] if len(commas) == 1 else None
 
 
 def _blank_launches(text: bytearray) -> None:
@@ -163,12 +121,13 @@ def _blank_launches(text: bytearray) -> None:
         start = text.find(b"<<<", end)
 
 
-def _parenthesise_roles(text: bytearray) -> None:
+def _parenthesise_roles(text: bytearray, uses: Mapping[int, MacroUse]) -> None:
     """``if ASCEND_IS_AIV {`` becomes ``if (ASC_IS_AIV ) {`` in the same room."""
     for macro, name in ROLE_MACROS.items():
         replacement = (b"(" + name).ljust(len(macro) - 1) + b")"
         for match in list(re.finditer(rb"\b" + macro + rb"\b", bytes(text))):
-            text[match.start() : match.end()] = replacement
+            if match.start() not in uses:
+                text[match.start() : match.end()] = replacement
 
 
 # --- casts ------------------------------------------------------------------------------------
@@ -192,7 +151,7 @@ def _rewrite_casts(text: bytearray) -> None:
         name = match[1].split(b"<")[0].strip()
         if name in _BUILTIN_TYPES or not _begins_operand(text, match.start()):
             continue
-        closing = _closing(text, match.end())
+        closing = closing_bracket(text, match.end())
         if closing is None or not _ENDS_OPERAND.match(text, closing + 1):
             continue
         text[match.start()] = 0x20

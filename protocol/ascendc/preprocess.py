@@ -1,23 +1,24 @@
-"""The C preprocessor, as far as a protocol needs it: conditions, includes, integer macros.
+"""The C preprocessor, as far as a protocol needs it: conditions, includes, macros.
 
 Used by `prepass` on text whose comments are already blank. Directives and inactive lines become
-spaces, so that offsets and line numbers stay. A condition that the given defines do not decide is
-refused where its branches differ, never guessed. Read `prepass` next.
+spaces, so that offsets and line numbers stay; every name that is a macro where it stands is noted. A
+condition that the given defines do not decide is refused where its branches differ, never guessed.
+Read `macros` and `conditions` next.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from ..errors import SourceError, UnsupportedError
-from ..expr import compute
 from ..program import Span
-
-Truth = int | None
-"""The value of a condition; None where it is not decided."""
+from .attributes import ENTRY_WORDS, MEANINGFUL, after_parentheses, stands_for_nothing
+from .conditions import evaluate_condition
+from .lexical import Lexemes, Scope, blank, logical_lines, scope_after
+from .macros import KEYWORDS, Macro, Macros, MacroUse, Truth, names_in
 
 
 class Includer(Protocol):
@@ -26,8 +27,8 @@ class Includer(Protocol):
     def resolves(self, name: str) -> bool:
         """Whether ``name`` is there to be read."""
 
-    def read(self, name: str) -> None:
-        """Read ``name``, if it is there and was not read before."""
+    def read(self, name: str, place: Span) -> None:
+        """Read ``name``, which is there, for the include at ``place``."""
 
 
 class NoIncludes:
@@ -37,50 +38,24 @@ class NoIncludes:
         """No."""
         return False
 
-    def read(self, name: str) -> None:
+    def read(self, name: str, place: Span) -> None:
         """Do nothing."""
 
 
 @dataclass(slots=True)
-class Macros:
-    """What is known of macro names, over all files in the order in which they are read.
+class Protection:
+    """What keeps a file from being read twice: ``#pragma once``, or the macro of its include guard."""
 
-    ``given`` are the user's (``None``: known to be undefined); ``defined`` those of the sources,
-    with the text after the name; ``clashing`` those that the sources define in two ways.
-    """
-
-    given: Mapping[str, str | None] = field(default_factory=dict)
-    defined: dict[str, str] = field(default_factory=dict)
-    undefined: set[str] = field(default_factory=set)
-    clashing: set[str] = field(default_factory=set)
-
-    def text(self, name: str) -> str | None:
-        """What ``name`` expands to, or None."""
-        return self.defined[name] if name in self.defined else self.given.get(name)
-
-    def is_defined(self, name: str) -> Truth:
-        """1 or 0, None where nobody says."""
-        if name in self.defined:
-            return 1
-        if name in self.given:
-            return int(self.given[name] is not None)
-        return 0 if name in self.undefined else None
-
-    def define(self, name: str, text: str) -> None:
-        """Take ``#define name text``."""
-        if self.defined.get(name, text) != text:
-            self.clashing.add(name)
-        self.defined[name] = text
-
-    def undefine(self, name: str) -> None:
-        """Take ``#undef name``."""
-        self.defined.pop(name, None)
-        self.undefined.add(name)
+    once: bool = False
+    guard: str = ""
 
 
 @dataclass(slots=True)
 class _Branch:
-    """One #if … #endif: what was decided of it, and the texts of its undecided branches."""
+    """One #if … #endif: what was decided of it, and the texts of its undecided branches.
+
+    Undecided branches begin at ``first``, the current one at ``start``.
+    """
 
     line: int
     condition: str
@@ -89,95 +64,162 @@ class _Branch:
     taken: bool
     undecided: bool = False
     texts: list[str] = field(default_factory=list)
+    first: int = 0
     start: int = 0
     has_else: bool = False
 
 
-_DIRECTIVE = re.compile(rb"[ \t]*#[ \t]*([a-z]+)?(.*)", re.DOTALL)
+_DIRECTIVE = re.compile(rb"\s*#\s*(\w+)?(.*)", re.DOTALL)
 _QUOTED_INCLUDE = re.compile(r'\s*"([^"]+)"')
-_DEFINE = re.compile(r"\s+([A-Za-z_]\w*)(\()?")
+_ANGLE_INCLUDE = re.compile(r"\s*<[^>]+>")
+_DEFINE = re.compile(r"\s+([^\W\d]\w*)(\()?")
+_NAME = re.compile(r"\s*([^\W\d]\w*)\s*")
+_NOT_DEFINED = re.compile(r"\s*!\s*defined\s*\(\s*([^\W\d]\w*)\s*\)\s*")
+_IGNORED = frozenset({"", "ident", "line", "pragma", "warning"})
+_MACRO_PRAGMAS = re.compile(r"\s*(?:push_macro|pop_macro|redefine_extname)\b")
+_MAY_DECLARE = re.compile(r"[{;]|##|\btemplate\b")
 
 
 class Preprocessor:
-    """One pass over one file's text, blanking in place; reads an include where it stands."""
+    """One pass over one file's text, blanking in place; reads an include where it stands.
 
-    def __init__(self, text: bytearray, file: str, macros: Macros, includer: Includer) -> None:
+    ``shape`` is the same text with blanks for strings; ``uses`` are the macros in the active text.
+    """
+
+    def __init__(
+        self,
+        text: bytearray,
+        lexemes: Lexemes,
+        file: str,
+        macros: Macros,
+        includer: Includer,
+        protection: Protection,
+    ) -> None:
         self.text = text
+        self.shape = lexemes.shape(text)
         self.file = file
         self.includer = includer
         self.macros = macros
+        self.protection = protection
+        self.uses: dict[int, MacroUse] = {}
         self.branches: list[_Branch] = []
-        self.lines = _logical_lines(text)
+        self.lines = logical_lines(text, lexemes.joined)
+        self.protection.guard = self._guard()
         self.handlers = {
             "if": self._if,
             "ifdef": self._ifdef,
             "ifndef": self._ifndef,
             "elif": self._elif,
+            "elifdef": self._elifdef,
+            "elifndef": self._elifndef,
             "else": self._else,
             "endif": self._endif,
             "include": self._include,
             "define": self._define,
             "undef": self._undef,
+            "pragma": self._pragma,
             "error": self._error,
         }
 
     def run(self) -> None:
-        """Blank directives and inactive text."""
+        """Blank directives and inactive text; note the uses of macros."""
         for index, (start, end, line) in enumerate(self.lines):
-            match = _DIRECTIVE.match(self.text[start:end])
+            match = self._directive_at(start, end)
             if match is not None:
                 self._directive(index, line, match)
                 self._blank(start, end)
             elif not self._active() and not self.branches[-1].undecided:
                 self._blank(start, end)
+            else:
+                self._note_uses(start, end)
         if self.branches:
             raise SourceError("#if without #endif", self._span(self.branches[-1].line))
+        for offset in [o for o, use in self.uses.items() if not self._still_there(o, use)]:
+            del self.uses[offset]
+
+    def _directive_at(self, start: int, end: int) -> re.Match[bytes] | None:
+        """The directive in a logical line; text inside a string is none."""
+        if not self.shape[start:end].lstrip().startswith(b"#"):
+            return None
+        return _DIRECTIVE.match(self.text[start:end])
 
     def _directive(self, index: int, line: int, match: re.Match[bytes]) -> None:
         name = (match[1] or b"").decode()
-        rest = match[2].replace(b"\\\n", b"  ").decode(errors="replace")
+        rest = re.sub(rb"\\\s*\n|\n", b" ", match[2]).decode()
         handler = self.handlers.get(name)
         if handler is not None:
             handler(index, line, rest)
+        elif name not in _IGNORED and not name.isdigit() and (self._active() or self._undecided()):
+            raise UnsupportedError(f"#{name}", self._span(line))
 
     # --- conditions -------------------------------------------------------------------------
 
     def _if(self, index: int, line: int, rest: str) -> None:
         value = self._evaluate(rest, line) if self._active() else 0
+        guard = _NOT_DEFINED.fullmatch(rest)
+        if value is None and guard is not None and self._is_guard(guard[1]):
+            value = 1
         self._open(index, line, f"#if {rest.strip()}", value)
 
     def _ifdef(self, index: int, line: int, rest: str) -> None:
-        name = rest.strip()
-        self._open(index, line, f"#ifdef {name}", self.macros.is_defined(name))
+        known = self._defined("#ifdef", rest, line)
+        self._open(index, line, f"#ifdef {rest.strip()}", known)
 
     def _ifndef(self, index: int, line: int, rest: str) -> None:
         name = rest.strip()
-        known = 0 if self._is_guard(index, name) else self.macros.is_defined(name)
+        known = self._defined("#ifndef", rest, line)
+        if known is None and self._is_guard(name):
+            known = 0
         self._open(index, line, f"#ifndef {name}", None if known is None else 1 - known)
+
+    def _defined(self, directive: str, rest: str, line: int) -> Truth:
+        if not self._active() and not self._undecided():
+            return 0
+        return self.macros.is_defined(self._name(directive, rest, line))
 
     def _open(self, index: int, line: int, condition: str, value: Truth) -> None:
         self._refuse_undecided(condition)
         parent = self._active()
         branch = _Branch(line, condition, parent, parent and value == 1, value == 1)
         branch.undecided = parent and value is None
-        branch.start = self.lines[index][1]
+        branch.first = branch.start = self.lines[index][1]
         self.branches.append(branch)
 
     def _elif(self, index: int, line: int, rest: str) -> None:
-        branch = self._current(line, "#elif")
+        self._next_branch(index, line, f"#elif {rest.strip()}", lambda: self._evaluate(rest, line))
+
+    def _elifdef(self, index: int, line: int, rest: str) -> None:
+        self._next_branch(
+            index, line, f"#elifdef {rest.strip()}",
+            lambda: self.macros.is_defined(self._name("#elifdef", rest, line)),
+        )  # fmt: skip
+
+    def _elifndef(self, index: int, line: int, rest: str) -> None:
+        def value() -> Truth:
+            known = self.macros.is_defined(self._name("#elifndef", rest, line))
+            return None if known is None else 1 - known
+
+        self._next_branch(index, line, f"#elifndef {rest.strip()}", value)
+
+    def _next_branch(self, index: int, line: int, condition: str, evaluate: Callable[[], Truth]) -> None:
+        branch = self._current(line, condition.split()[0])
+        if branch.has_else:
+            raise SourceError(f"{condition.split()[0]} after #else", self._span(line))
         if branch.undecided:
             self._close_undecided_text(branch, index)
         elif branch.taken or not branch.parent:
             branch.active = False
         else:
-            value = self._evaluate(rest, line)
+            value = evaluate()
             branch.active = branch.taken = value == 1
             branch.undecided = value is None
-            branch.condition, branch.line = f"#elif {rest.strip()}", line
-            branch.start = self.lines[index][1]
+            branch.condition, branch.line = condition, line
+            branch.first = branch.start = self.lines[index][1]
 
     def _else(self, index: int, line: int, rest: str) -> None:
         branch = self._current(line, "#else")
+        if branch.has_else:
+            raise SourceError("#else after #else", self._span(line))
         branch.has_else = True
         if branch.undecided:
             self._close_undecided_text(branch, index)
@@ -215,38 +257,89 @@ class Preprocessor:
     def _active(self) -> bool:
         return all(branch.active for branch in self.branches)
 
-    def _is_guard(self, index: int, name: str) -> bool:
-        """Whether the next line that is not blank defines ``name``: an include guard."""
-        for start, end, _ in self.lines[index + 1 :]:
-            text = self.text[start:end].strip()
-            if text:
-                words = text.lstrip(b"#").split()
-                return words[:1] == [b"define"] and words[1:2] == [name.encode()]
-        return False
+    def _undecided(self) -> bool:
+        """Whether this text may be active; undecided branches stand in no inactive one."""
+        return bool(self.branches) and self.branches[-1].undecided
+
+    def _is_guard(self, name: str) -> bool:
+        return name == self.protection.guard and not self.branches
+
+    def _guard(self) -> str:
+        """The macro of the include guard that is around the whole file; "" for none."""
+        words = []
+        for start, end, _ in self.lines:
+            match = self._directive_at(start, end)
+            if match is not None:
+                directive, rest = (match[1] or b"").decode(), match[2].decode()
+                negated = _NOT_DEFINED.fullmatch(rest) if directive == "if" else None
+                words.append(["ifndef", negated[1]] if negated else [directive, *rest.split()[:1]])
+            elif self.shape[start:end].strip() and (not words or words[-1]):
+                words.append([])
+        words = [w for w in words if w != ["pragma", "once"]]
+        if len(words) < 3 or words[-1][:1] != ["endif"]:
+            return ""
+        opening, defining = words[0], words[1]
+        if opening[:1] != ["ifndef"] or len(opening) != 2 or defining != ["define", opening[1]]:
+            return ""
+        depth = 0
+        for position, word in enumerate(words):
+            name = word[0] if word else ""
+            depth += name in ("if", "ifdef", "ifndef")
+            if depth == 1 and (name == "else" or name.startswith("elif")):
+                return ""
+            depth -= name == "endif"
+            if depth == 0 and position < len(words) - 1:
+                return ""
+        return opening[1]
 
     # --- other directives -------------------------------------------------------------------
 
     def _include(self, index: int, line: int, rest: str) -> None:
+        if not self._active() and not self._undecided():
+            return
+        scope = scope_after(self._before(self.lines[index][0]))
+        if scope in (Scope.DECLARATION, Scope.INSIDE):
+            raise UnsupportedError("#include inside a declaration, class or function", self._span(line))
         match = _QUOTED_INCLUDE.match(rest)
+        if match is None and _ANGLE_INCLUDE.match(rest) is None:
+            raise UnsupportedError(f"#include {rest.strip()}", self._span(line))
         if match is None or not self.includer.resolves(match[1]):
             return  # opaque; so it changes nothing in an undecided branch either
         self._refuse_undecided("#include")
-        if self._active():
-            self.includer.read(match[1])
+        if scope is not Scope.FILE:
+            raise UnsupportedError("#include inside a namespace", self._span(line))
+        self.includer.read(match[1], self._span(line))
 
     def _define(self, index: int, line: int, rest: str) -> None:
+        if not self._active() and not self._undecided():
+            return
         match = _DEFINE.match(rest)
         if match is None:
-            return
-        self._refuse_undecided(f"#define {match[1]}")
-        if self._active():
-            text = "(" if match[2] else rest[match.end() :].strip()
-            self.macros.define(match[1], text)
+            raise SourceError(f"#define{rest}", self._span(line))
+        name = match[1]
+        self._refuse_undecided(f"#define {name}")
+        text = rest[match.end() :]
+        words = set(re.findall(r"\w+", text))
+        if name in KEYWORDS or name in MEANINGFUL:
+            raise UnsupportedError(f"#define {name}, a word of the language", self._span(line))
+        if words & ENTRY_WORDS:
+            raise UnsupportedError(f"#define {name} with {min(words & ENTRY_WORDS)}", self._span(line))
+        self.macros.define(name, Macro(" ".join(text.split()), match[2] is not None, self._span(line).place))
 
     def _undef(self, index: int, line: int, rest: str) -> None:
+        if not self._active() and not self._undecided():
+            return
         self._refuse_undecided(f"#undef {rest.strip()}")
-        if self._active():
-            self.macros.undefine(rest.strip())
+        self.macros.undefine(self._name("#undef", rest, line))
+
+    def _pragma(self, index: int, line: int, rest: str) -> None:
+        if not self._active() and not self._undecided():
+            return
+        if _MACRO_PRAGMAS.match(rest):
+            raise UnsupportedError(f"#pragma {rest.strip()}", self._span(line))
+        if rest.split() == ["once"]:
+            self._refuse_undecided("#pragma once")
+            self.protection.once = True
 
     def _error(self, index: int, line: int, rest: str) -> None:
         if self._active():
@@ -262,170 +355,64 @@ class Preprocessor:
             if not branch.active:
                 return
 
+    # --- macros in the text -----------------------------------------------------------------
+
+    def _note_uses(self, start: int, end: int) -> None:
+        for offset, name in names_in(self.shape, start, end):
+            macro = self.macros.find(name)
+            if macro is None or self.shape[offset : offset + 1].isspace():
+                continue
+            after = offset + len(name.encode())
+            if macro.arguments:
+                if not re.compile(rb"\s*(?:\(|#|\Z)").match(self.shape, after):
+                    continue
+                after = after_parentheses(self.shape, after)
+            self._note_use(name, macro, offset, after)
+
+    def _note_use(self, name: str, macro: Macro, start: int, end: int) -> None:
+        use = self.macros.use(name)
+        expansion = self.macros.expansion(name)
+        words = set(re.findall(r"\w+", expansion))
+        if use.number is None and name not in self.macros.clashing:
+            body = macro.text.partition(")")[2] if macro.arguments else macro.text
+            if stands_for_nothing(body, self.macros, frozenset({name})):
+                self._blank(start, end)
+                return
+        if words & ENTRY_WORDS or (
+            use.number is None
+            and _MAY_DECLARE.search(expansion)
+            and scope_after(self._before(start)) is not Scope.INSIDE
+        ):
+            line = self.text.count(b"\n", 0, start) + 1
+            raise UnsupportedError(f"{use}, which may declare anything", self._span(line))
+        self.uses[start] = use
+
+    def _still_there(self, offset: int, use: MacroUse) -> bool:
+        name = use.name.encode()
+        return self.text[offset : offset + len(name)] == name
+
     # --- helpers ----------------------------------------------------------------------------
 
+    def _before(self, offset: int) -> bytearray:
+        """The code before ``offset``, with only the current branch of each undecided ``#if``."""
+        before = self.shape[:offset]
+        for branch in self.branches:
+            if branch.undecided:
+                blank(before, branch.first, min(branch.start, offset))
+        return before
+
+    def _name(self, directive: str, rest: str, line: int) -> str:
+        match = _NAME.fullmatch(rest)
+        if match is None:
+            raise SourceError(f"{directive}{rest}", self._span(line))
+        return match[1]
+
     def _evaluate(self, rest: str, line: int) -> Truth:
-        return ConditionParser(rest, self.macros, self._span(line)).value()
+        return evaluate_condition(rest, self.macros, self._span(line))
 
     def _span(self, line: int) -> Span:
         return Span(self.file, line)
 
     def _blank(self, start: int, end: int) -> None:
         blank(self.text, start, end)
-
-
-def blank(text: bytearray, start: int, end: int) -> None:
-    """Replace ``text[start:end]`` by spaces; line ends stay."""
-    for index in range(start, end):
-        if text[index] != 0x0A:
-            text[index] = 0x20
-
-
-def _logical_lines(text: bytearray) -> list[tuple[int, int, int]]:
-    """Start, end (without the line end) and number of each line; a final ``\\`` joins the next."""
-    lines = []
-    start, number = 0, 1
-    while start < len(text):
-        end, first = start, number
-        while True:
-            found = text.find(b"\n", end)
-            stop = len(text) if found < 0 else found
-            number += 1
-            if found < 0 or not text[start:stop].rstrip(b"\r").endswith(b"\\"):
-                break
-            end = found + 1
-        lines.append((start, stop, first))
-        start = stop + 1
-    return lines
-
-
-_TOKEN = re.compile(
-    r"\s*(?:(0[xX][0-9a-fA-F]+|\d+)[uUlL]*|([A-Za-z_]\w*)|(&&|\|\||[<>=!]=|<<|>>|[-+*/%<>!~&|^?:()]))"
-)
-_LEVELS = (
-    ("||",),
-    ("&&",),
-    ("|",),
-    ("^",),
-    ("&",),
-    ("==", "!="),
-    ("<", "<=", ">", ">="),
-    ("<<", ">>"),
-    ("+", "-"),
-    ("*", "/", "%"),
-)
-
-
-class ConditionParser:
-    """Evaluates the expression of an ``#if``; three-valued, so that ``0 && X`` needs no X."""
-
-    def __init__(self, text: str, macros: Macros, span: Span, depth: int = 0) -> None:
-        self.macros = macros
-        self.span = span
-        self.depth = depth
-        self.tokens: list[str] = []
-        position = 0
-        text = text.strip()
-        while position < len(text):
-            match = _TOKEN.match(text, position)
-            if match is None:
-                raise SourceError(f"#if: cannot read `{text[position:]}`", span)
-            self.tokens.append(next(group for group in match.groups() if group))
-            position = match.end()
-
-    def value(self) -> Truth:
-        """The value of the whole text."""
-        result = self._ternary()
-        if self.tokens:
-            raise SourceError(f"#if: cannot read `{' '.join(self.tokens)}`", self.span)
-        return result if result is None or self.depth else int(result != 0)
-
-    def _ternary(self) -> Truth:
-        condition = self._level(0)
-        if not self._accept("?"):
-            return condition
-        then = self._ternary()
-        self._expect(":")
-        other = self._ternary()
-        if condition is None:
-            return then if then == other else None
-        return then if condition else other
-
-    def _level(self, level: int) -> Truth:
-        if level == len(_LEVELS):
-            return self._unary()
-        left = self._level(level + 1)
-        while self.tokens and self.tokens[0] in _LEVELS[level]:
-            op = self.tokens.pop(0)
-            left = self._apply(op, left, self._level(level + 1))
-        return left
-
-    def _apply(self, op: str, left: Truth, right: Truth) -> Truth:
-        if op in ("&&", "||"):
-            decisive = int(op == "||")
-            if decisive in (_truth(left), _truth(right)):
-                return decisive
-            return None if left is None or right is None else 1 - decisive
-        if left is None or right is None:
-            return None
-        try:
-            return compute(op, left, right)
-        except (ZeroDivisionError, ValueError) as error:
-            raise SourceError(f"#if: {error}", self.span) from error
-
-    def _unary(self) -> Truth:
-        if self._accept("!"):
-            value = self._unary()
-            return None if value is None else int(not value)
-        for op in ("-", "+", "~"):
-            if self._accept(op):
-                value = self._unary()
-                if value is None:
-                    return None
-                return {"-": -value, "+": value, "~": ~value}[op]
-        return self._primary()
-
-    def _primary(self) -> Truth:
-        if self._accept("("):
-            value = self._ternary()
-            self._expect(")")
-            return value
-        token = self.tokens.pop(0) if self.tokens else ""
-        if token == "defined":
-            parenthesised = self._accept("(")
-            name = self.tokens.pop(0) if self.tokens else ""
-            if parenthesised:
-                self._expect(")")
-            return self.macros.is_defined(name)
-        if token[:1].isdigit():
-            return int(token, 16 if token[:2] in ("0x", "0X") else 8 if _is_octal(token) else 10)
-        if not token or not (token[0].isalpha() or token[0] == "_"):
-            raise SourceError(f"#if: cannot read `{token}`", self.span)
-        return self._name(token)
-
-    def _name(self, name: str) -> Truth:
-        """A macro's value; a name that is known to be undefined counts as 0, as C says."""
-        text = self.macros.text(name)
-        if text is None:
-            return 0 if self.macros.is_defined(name) == 0 else None
-        if not text or text == "(" or self.depth > 20:
-            return None
-        return ConditionParser(text, self.macros, self.span, self.depth + 1).value()
-
-    def _accept(self, token: str) -> bool:
-        if self.tokens and self.tokens[0] == token:
-            self.tokens.pop(0)
-            return True
-        return False
-
-    def _expect(self, token: str) -> None:
-        if not self._accept(token):
-            raise SourceError(f"#if: expected `{token}`", self.span)
-
-
-def _truth(value: Truth) -> Truth:
-    return None if value is None else int(value != 0)
-
-
-def _is_octal(token: str) -> bool:
-    return len(token) > 1 and token[0] == "0"
+        blank(self.shape, start, end)

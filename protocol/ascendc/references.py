@@ -9,6 +9,7 @@ from __future__ import annotations
 from tree_sitter import Node
 
 from ..expr import Expr
+from .classes import derives
 from .lowering import Lowering
 from .parse import named, text_of
 from .types import ClassType, IntType, Type
@@ -48,7 +49,7 @@ def bind(lo: Lowering, name: str, wanted: Type | None, temporaries: bool, to: Ou
     if isinstance(to, Memory):
         raise lo.unsupported(f"{name}, a reference into memory", node)
     if isinstance(to, Place):
-        same = _same_object(lo, to, wanted, node)
+        same = same_object(lo, to, wanted, node)
         if same is not None:
             return same
         if not isinstance(wanted, IntType):
@@ -65,11 +66,11 @@ def bind(lo: Lowering, name: str, wanted: Type | None, temporaries: bool, to: Ou
     return place
 
 
-def _same_object(lo: Lowering, to: Place, wanted: Type | None, node: Node) -> Place | None:
+def same_object(lo: Lowering, to: Place, wanted: Type | None, node: Node) -> Place | None:
     """``to`` itself seen as a ``wanted``, or None where C++ would have to convert."""
     have = to.type
     if have is None and isinstance(wanted, IntType):
-        held = lo.store.get(to.location) or lo.inherited(to)
+        held = lo.held(to)
         if isinstance(held, Opaque):
             have = lo.parameter_type(held, node)
         elif isinstance(held, Expr):
@@ -78,6 +79,6 @@ def _same_object(lo: Lowering, to: Place, wanted: Type | None, node: Node) -> Pl
         return Place(to.location, have)
     if have is None:
         return Place(to.location, wanted)
-    if isinstance(have, ClassType) and isinstance(wanted, ClassType) and lo.types.derives(have, wanted):
+    if isinstance(have, ClassType) and isinstance(wanted, ClassType) and derives(lo.types, have, wanted):
         return Place(to.location, wanted)
     return None

@@ -7,7 +7,7 @@ what follows it inside the other branch. Loops are in `loops`, merging in `flow`
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from tree_sitter import Node
@@ -15,16 +15,16 @@ from tree_sitter import Node
 from ..errors import SourceError
 from ..expr import Const, Expr, binary
 from . import loops
-from .declarations import declared_name, parameters_of
+from .expressions import designate
 from .flow import branch
-from .inline import Argument
-from .lowering import Lowering, Scopes
-from .objects import construct, initialise_from
+from .lowering import Language, Lowering
+from .objects import copy_into
 from .operators import folded
 from .parse import descendants, named, text_of
-from .places import field, place_of, variable_place
-from .types import IntType, Type
-from .values import InitList, Place
+from .places import field, variable_place
+from .state import Scopes
+from .values import Place
+from .variables import declare, expect_constant
 
 
 class Flow(Enum):
@@ -81,10 +81,10 @@ def resume(lo: Lowering, rest: Rest | None) -> None:
 
 def block(lo: Lowering, nodes: tuple[Node, ...], rest: Rest | None) -> Flow:
     """Run ``nodes`` in a scope of their own."""
-    outer = lo.frame.scopes
+    outer, context = lo.frame.scopes, lo.frame.context
     lo.frame.scopes = [*outer, {}]
     flow = run(lo, nodes, rest)
-    lo.frame.scopes = outer
+    lo.frame.scopes, lo.frame.context = outer, context
     return flow
 
 
@@ -94,7 +94,7 @@ def _compound(lo: Lowering, node: Node, rest: Rest | None) -> Flow:
 
 def _expression(lo: Lowering, node: Node, rest: Rest | None) -> Flow:
     for child in named(node):
-        lo.evaluate(child)
+        lo.designate(child)
     return Flow.NEXT
 
 
@@ -107,75 +107,25 @@ def _nothing(lo: Lowering, node: Node, rest: Rest | None) -> Flow:
 
 def _declaration(lo: Lowering, node: Node, rest: Rest | None) -> Flow:
     type_node = field(node, "type")
-    if any(text_of(child) == "static" for child in named(node)) and not _is_constant(node):
+    words = {text_of(child) for child in named(node)}
+    if "static" in words and not words & {"const", "constexpr"}:
         raise lo.unsupported("a static local variable", node)
     for declarator in node.children_by_field_name("declarator"):
-        declare(lo, type_node, declarator, node)
+        place = declare(lo, type_node, declarator, node)
+        if "static" in words and "constexpr" not in words:
+            expect_constant(lo, place, declarator, node)
     return Flow.NEXT
 
 
-def _is_constant(node: Node) -> bool:
-    return any(text_of(child) in ("const", "constexpr") for child in named(node))
-
-
-def declare(lo: Lowering, type_node: Node, declarator: Node, node: Node) -> None:
-    """Declare and initialise one variable."""
-    value, inner = None, declarator
-    if declarator.type == "init_declarator":
-        value, inner = declarator.child_by_field_name("value"), field(declarator, "declarator")
-    name = text_of(declared_name(inner))
-    wanted = _declared_type(lo, type_node, inner, node)
-    if inner.type == "function_declarator":
-        arguments = _arguments_like_parameters(lo, inner, node)
-        initialise_from(lo, lo.declare(name, wanted), arguments, False, node)
-        return
-    if inner.type == "reference_declarator" and value is not None:
-        place = place_of(lo, value)
-        if place is not None:
-            lo.frame.scopes[-1][name] = Place(place.location, place.type or wanted)
-            return
-    # the name is in scope in its own initialiser in C++, but nobody relies on that
-    if value is None:
-        place = lo.declare(name, wanted)
-        construct(lo, place, [], node)
-    elif value.type in ("argument_list", "initializer_list"):
-        arguments = []
-        for child in named(value):
-            at = place_of(lo, child)
-            arguments.append(Argument(child, at, None if at is not None else lo.evaluate(child)))
-        place = lo.declare(name, wanted)
-        initialise_from(lo, place, arguments, value.type == "initializer_list", node)
-    else:
-        result = lo.evaluate(value)
-        place = lo.declare(name, wanted)
-        if isinstance(result, InitList):
-            initialise_from(lo, place, [Argument(value, None, i) for i in result.items], True, node)
-        else:
-            if wanted is None and isinstance(result, Expr):
-                place = lo.declare(name, IntType(result.type))
-            lo.assign(place, result, value)
-
-
-def _arguments_like_parameters(lo: Lowering, inner: Node, node: Node) -> list[Argument]:
-    """``T x(a, b)`` reads as a function's declaration; it is a variable if a and b are variables."""
-    arguments = []
-    for parameter in parameters_of(inner):
-        name = parameter.child_by_field_name("type")
-        place = variable_place(lo, name) if name is not None and len(named(parameter)) == 1 else None
-        if place is None:
-            raise lo.unsupported(f"`{text_of(node)}`: a function, or a variable that looks like one", node)
-        arguments.append(Argument(parameter, place, None))
-    return arguments
-
-
-def _declared_type(lo: Lowering, type_node: Node, inner: Node, node: Node) -> Type | None:
-    if type_node.type == "placeholder_type_specifier":
-        return None
-    name = text_of(type_node)
-    if type_node.type == "type_identifier" and any(name in scope for scope in lo.frame.scopes):
-        raise lo.unsupported(f"`{text_of(node)}`: cannot tell a declaration from an expression", node)
-    base = lo.types.resolve(type_node, lo.frame.context)
-    return lo.types.declared(base, inner, lo.frame.context)
+def _alias(lo: Lowering, node: Node, rest: Rest | None) -> Flow:
+    """``using T = …;`` in a function, up to the end of its block."""
+    name = text_of(field(node, "name"))
+    context = lo.frame.context
+    if lo.types.lookup([field(node, "name")], context) is not None or variable_place(lo, field(node, "name")):
+        raise lo.unsupported(f"`{text_of(node)}`, which hides another {name}", node)
+    bindings = {**context.bindings, name: lo.types.resolve(field(node, "type"), context)}
+    lo.frame.context = replace(context, bindings=bindings)
+    return Flow.NEXT
 
 
 # --- branches ---------------------------------------------------------------------------------
@@ -196,6 +146,13 @@ def _condition(lo: Lowering, clause: Node) -> Expr:
     """A condition, perhaps after an init statement."""
     if clause.type != "condition_clause":
         return folded(lo.condition(named(clause)[0] if clause.type == "parenthesized_expression" else clause))
+    return folded(lo.condition(_after_initialiser(lo, clause)))
+
+
+def _after_initialiser(lo: Lowering, clause: Node) -> Node:
+    """The value of ``(init; value)``, after its init statement."""
+    if clause.type != "condition_clause":
+        return named(clause)[0]
     initialiser = clause.child_by_field_name("initializer")
     if initialiser is not None:
         for child in named(initialiser) if initialiser.type == "init_statement" else [initialiser]:
@@ -203,7 +160,7 @@ def _condition(lo: Lowering, clause: Node) -> Expr:
     value = field(clause, "value")
     if value.type == "declaration":
         raise lo.unsupported("a declaration as a condition", value)
-    return folded(lo.condition(value))
+    return value
 
 
 def _choose(
@@ -250,11 +207,13 @@ def _returns(node: Node) -> bool:
 
 
 def _switch(lo: Lowering, node: Node, rest: Rest | None) -> Flow:
-    clause = field(node, "condition")
-    value_node = clause.child_by_field_name("value") or named(clause)[0]
+    outer = lo.frame.scopes
+    lo.frame.scopes = [*outer, {}]
+    value_node = _after_initialiser(lo, field(node, "condition"))
     selector = lo.integer(lo.evaluate(value_node), value_node)
-    groups = _case_groups(lo, node)
-    return _cases(lo, selector, groups, node, rest)
+    flow = _cases(lo, selector, _case_groups(lo, node), node, rest)
+    lo.frame.scopes = outer
+    return flow
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,10 +299,15 @@ def _return(lo: Lowering, node: Node, rest: Rest | None) -> Flow:
     if lo.frame.loops:
         raise lo.unsupported("return inside a loop that only a run decides", node)
     values = named(node)
-    if values and lo.frame.result is not None:
-        lo.assign(lo.frame.result, lo.evaluate(values[0]), node)
+    if values and lo.frame.returns_reference:
+        place = lo.designate(values[0])
+        if not isinstance(place, Place) or lo.frame.referred not in (None, place):
+            raise lo.unsupported(f"`{text_of(node)}`: a reference to no place, or to several", node)
+        lo.frame.referred = place
+    elif values and lo.frame.result is not None:
+        lo.copy_into(lo.frame.result, lo.evaluate(values[0]), values[0])
     elif values:
-        lo.evaluate(values[0])
+        lo.designate(values[0])
     return Flow.STOP
 
 
@@ -381,7 +345,7 @@ def _for(lo: Lowering, node: Node, rest: Rest | None) -> Flow:
         if initialiser.type == "declaration":
             statement(lo, initialiser, None)
         else:
-            lo.evaluate(initialiser)
+            lo.designate(initialiser)
     loops.for_loop(lo, node, _iteration(lo, field(node, "body")))
     lo.frame.scopes = outer
     return Flow.NEXT
@@ -407,11 +371,15 @@ def _not_here(lo: Lowering, node: Node, rest: Rest | None) -> Flow:
     raise SourceError("syntax error: a function inside a function, is a } missing before it?", lo.span(node))
 
 
+LANGUAGE = Language(designate, run_body, copy_into)
+"""What a `Lowering` runs by."""
+
 STATEMENTS: dict[str, Handler] = {
     "compound_statement": _compound,
     "expression_statement": _expression,
     "declaration": _declaration,
     "using_declaration": _nothing,
+    "alias_declaration": _alias,
     "static_assert_declaration": _nothing,
     "if_statement": _if,
     "switch_statement": _switch,

@@ -25,7 +25,6 @@ from .declarations import (
     TemplateParameter,
     Templates,
     flatten,
-    parameters_of,
     part_name,
 )
 from .facts import Facts
@@ -125,7 +124,6 @@ class Types:
     constant: Callable[[Node, Context], Expr]
     used_size: Callable[[str, int], None]
     calls: Callable[[], tuple[Span, ...]]
-    is_macro: Callable[[str], bool]
 
     # --- resolving --------------------------------------------------------------------------
 
@@ -148,8 +146,10 @@ class Types:
                 return self.resolve(name, context, depth)
             case "placeholder_type_specifier" | "decltype":
                 raise UnsupportedError(f"type {text_of(node)} here", self._span(node, context))
-        if self.is_macro(part_name(flatten(node)[-1])):
-            raise UnsupportedError(f"macro {text_of(node)} as a type", self._span(node, context))
+        for part in flatten(node):
+            use = context.source.macro_at(part)
+            if use is not None:
+                raise UnsupportedError(f"{use} as a type", self._span(part, context))
         found = self.lookup(flatten(node), context, depth)
         return found if found is not None else OpaqueType(part_name(flatten(node)[-1]))
 
@@ -195,6 +195,9 @@ class Types:
             own = self._own_alias(context.owner, name, depth)
             if own is not None:
                 return own
+            outer = self._outer_alias(context.owner, name, depth)
+            if outer is not None:
+                return outer
             if context.owner is not None and name == context.owner.decl.name and part.type != "template_type":
                 return context.owner
         here = context.namespace
@@ -216,7 +219,10 @@ class Types:
         """The integer type that an enumeration has: the one it names, else int."""
         table: dict[str, list[ConstantDecl]] = {name: []}
         owner = context.owner if not scope else None
-        for constants in (*self.index.constants.values(), list(owner.decl.constants.values()) if owner else []):
+        for constants in (
+            *self.index.constants.values(),
+            list(owner.decl.constants.values()) if owner else [],
+        ):
             for constant in constants:
                 if constant.enum == name and name:
                     outer = constant.namespace[: -1 if constant.namespace[-1:] == (name,) else None]
@@ -224,7 +230,7 @@ class Types:
         found = self.index.find(table, name, scope, here)
         if not found:
             return None
-        if len({id(constant.node.parent) for constant in found}) > 1:
+        if len({constant.node.parent.id if constant.node.parent else 0 for constant in found}) > 1:
             places = " and ".join(sorted({constant.span.place for constant in found}))
             raise UnsupportedError(f"{name} is ambiguous: {places}", found[0].span)
         base = found[0].type_node
@@ -258,6 +264,17 @@ class Types:
                 found = self._own_alias(base, name, depth + 1)
                 if found is not None:
                     return found
+        return None
+
+    def _outer_alias(self, owner: ClassType | None, name: str, depth: int) -> Type | None:
+        """An alias of a class that encloses ``owner``."""
+        bindings = owner.bindings[: len(owner.bindings) - len(owner.decl.templates)] if owner else ()
+        scope = owner.decl.namespace if owner is not None else ()
+        while scope:
+            for decl in self.index.classes.get(scope[-1], ()):
+                if decl.namespace == scope[:-1] and name in decl.aliases:
+                    return self._own_alias(ClassType(decl, bindings), name, depth + 1)
+            scope = scope[:-1]
         return None
 
     def _alias(
@@ -347,75 +364,6 @@ class Types:
         """The base classes, known or opaque."""
         context = Context(owner.decl.source, owner.decl.namespace, None, dict(owner.bindings))
         return [self.resolve(base, context) for base in owner.decl.bases]
-
-    def derives(self, derived: ClassType, base: ClassType) -> bool:
-        """Whether ``base`` is a base class of ``derived``."""
-        return any(
-            isinstance(b, ClassType) and (b == base or self.derives(b, base)) for b in self.bases(derived)
-        )
-
-    def hierarchy(self, owner: ClassType) -> list[ClassType]:
-        """``owner`` and all its known base classes, one that is inherited twice twice."""
-        bases = [base for base in self.bases(owner) if isinstance(base, ClassType)]
-        return [owner, *(c for base in bases for c in self.hierarchy(base))]
-
-    def check_members(self, owner: ClassType) -> None:
-        """Refuse a class that has two members of one name: they would share a place."""
-        seen: dict[str, FieldDecl] = {}
-        for part in self.hierarchy(owner):
-            for member in part.decl.fields:
-                other = seen.setdefault(member.name, member)
-                if other is not member or part.decl.fields.count(member) > 1:
-                    raise UnsupportedError(
-                        f"{owner}, whose members {member.name} of {other.span.place} and "
-                        f"{member.span.place} hide each other",
-                        member.span,
-                    )
-        if len(self.hierarchy(owner)) != len({c.decl.span.place for c in self.hierarchy(owner)}):
-            raise UnsupportedError(f"{owner}, which inherits a class twice", owner.decl.span)
-
-    def own_copy(self, owner: ClassType) -> ClassType | None:
-        """The class in ``owner``, a base or a member that is not copied member by member."""
-        if any("operator=" in table for table in (owner.decl.methods, owner.decl.declared)):
-            return owner
-        context = self.inside(owner)
-        for constructor in owner.decl.methods.get(owner.decl.name, []):
-            if len(constructor.parameters) != 1:
-                continue
-            type_node = constructor.parameters[0].child_by_field_name("type")
-            assert type_node is not None
-            if text_of(type_node) in {t.name for t in constructor.templates}:
-                return owner
-            if self.resolve(type_node, context) == owner:
-                return owner
-        for declarator in owner.decl.declared.get(owner.decl.name, []):
-            types = [p.child_by_field_name("type") for p in parameters_of(declarator)]
-            if len(types) == 1 and types[0] is not None and self.resolve(types[0], context) == owner:
-                return owner
-        parts: list[Type] = self.bases(owner)
-        parts += [self.field_type(owner, member) for member in owner.decl.fields]
-        for part in parts:
-            while isinstance(part, ArrayType):
-                part = part.element
-            own = self.own_copy(part) if isinstance(part, ClassType) else None
-            if own is not None:
-                return own
-        return None
-
-    def find_field(self, owner: ClassType, name: str) -> tuple[ClassType, FieldDecl] | None:
-        """The data member ``name`` of ``owner`` or its bases."""
-        self.check_members(owner)
-        return self._find_field(owner, name)
-
-    def _find_field(self, owner: ClassType, name: str) -> tuple[ClassType, FieldDecl] | None:
-        for member in owner.decl.fields:
-            if member.name == name:
-                return owner, member
-        for base in self.bases(owner):
-            found = self._find_field(base, name) if isinstance(base, ClassType) else None
-            if found is not None:
-                return found
-        return None
 
     def field_type(self, owner: ClassType, member: FieldDecl) -> Type:
         """The type of data member ``member`` of ``owner``."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..cinteger import CType
+from ..cinteger import CType, wrap
 from ..expr import Cast, Const, Expr, binary, cast
 from ..program import Span
 from .types import Type
@@ -123,6 +123,8 @@ def convert(ctype: CType, expr: Expr, *, implicit: bool = True) -> Expr:
         and expr.type.bits >= ctype.bits
     ):
         expr = expr.operand
+    if isinstance(expr, Const):
+        return Const(wrap(ctype, expr.value), ctype)
     return cast(ctype, expr, implicit=implicit)
 
 

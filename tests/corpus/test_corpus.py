@@ -194,10 +194,12 @@ def test_verdicts(entry: Entry) -> None:
     assert {name: codes for name, codes in warnings.items() if codes} == entry.warnings
 
 
-@pytest.mark.parametrize("entry", KNOWN)
-def test_known_bugs_are_still_there(entry: Entry) -> None:
-    report = found(entry.report())
-    assert {n: report[n] for n in entry.known.rows} == {n: entry.expected()[n] for n in entry.known.rows}
+if KNOWN:
+
+    @pytest.mark.parametrize("entry", KNOWN)
+    def test_known_bugs_are_still_there(entry: Entry) -> None:
+        report, expected = found(entry.report()), entry.expected()
+        assert {n: report[n] for n in entry.known.rows} == {n: expected[n] for n in entry.known.rows}
 
 
 @pytest.mark.parametrize("engine", ENGINES)

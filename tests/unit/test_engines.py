@@ -170,6 +170,18 @@ def test_a_timing_that_only_sometimes_hangs_is_found(
     assert runs.stuck() is None
 
 
+@pytest.mark.parametrize("engine", GENERAL)
+def test_a_set_releases_one_wait_only(start: Start, instantiate: Instantiate, engine: str) -> None:
+    """One set, two waits on two pipes: each may get it, never both."""
+    p = start()
+    p.role(Role.AIV).set_flag(Pipe.MTE3, 0)
+    for pipe in (Pipe.MTE2, Pipe.FIX):
+        p.role(Role.AIC).wait_flag(pipe, 0)
+    answers = ENGINES[engine](analyse(instantiate(p.build())))
+    assert answers.stuck() is not None
+    assert not answers.completes()
+
+
 # --- limits -----------------------------------------------------------------------------------
 
 

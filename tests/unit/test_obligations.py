@@ -253,6 +253,58 @@ def test_equal_cores_are_one_obligation_of_their_number(start: Start, instantiat
     assert len({o.clauses_at(i)[0][1] for o in asked for i in range(3)}) == 6
 
 
+def violated_codes(instance: Instance) -> set[str]:
+    analysis = analyse(instance)
+    engine = HappensBefore(analysis.sync)
+    return {analysis.obligations[i].code for i in engine.violated(analysis.obligations)}
+
+
+@pytest.mark.parametrize(("begins", "expected"), [(True, {"overwrite"}), (False, set())])
+def test_a_reader_that_never_begins_needs_nothing(
+    start: Start, instantiate: Instantiate, begins: bool, expected: set[str]
+) -> None:
+    p, heap, a = two_ranks(start)
+    aiv = p.role(Role.AIV)
+    with aiv.when(p.rank.eq(0)):
+        for turn in (0, 1):
+            aiv.put(1, Address(heap, as_expr(0)), Address(a, as_expr(turn * 8)), 8)
+            aiv.quiet(1)
+            if turn == 0:
+                aiv.barrier()
+    with aiv.when(p.rank.eq(1)):
+        aiv.barrier()
+        if not begins:
+            aiv.wait_flag(Pipe.MTE2, 0)
+        origin = Origin(as_expr(0), Address(a, as_expr(0)))
+        aiv.read(Pipe.MTE2, window(Address(heap, as_expr(0)), 8, origin=origin))
+    assert violated_codes(instantiate(p.build(), ranks=2)) == expected
+
+
+@pytest.mark.parametrize(
+    ("offsets", "computes", "expected"),
+    [
+        ((0,), 1, set()),  # one window, of which every block writes its own share
+        ((0,), 2, {"write-conflict"}),  # whose shares of the second are not those of the first
+        ((0, 4), 1, {"write-conflict"}),
+        ((0, 8), 1, set()),
+    ],
+)
+def test_shares_are_disjoint_within_one_window_of_one_compute_only(
+    start: Start, instantiate: Instantiate, offsets: tuple[int, ...], computes: int, expected: set[str]
+) -> None:
+    p = start()
+    a, c = p.region("a", RegionKind.INPUT, 64), p.region("c", RegionKind.OUTPUT, 64)
+    aic = p.role(Role.AIC)
+    for _ in range(computes):
+        with aic.loop("i", len(offsets)) as i:
+            place = Address(c, i * (offsets[-1] if len(offsets) > 1 else 0))
+            aic.compute(
+                "matmul", "s", 1, reads=[window(Address(a, as_expr(0)), 8)], writes=[window(place, 8)]
+            )
+    assert violated_codes(instantiate(p.build(), blocks=2)) == expected
+    assert violated_codes(instantiate(p.build(), blocks=1)) == set()
+
+
 # --- counters ---------------------------------------------------------------------------------
 
 

@@ -28,6 +28,8 @@ from mc2proof.protocol.program import (
 )
 
 FACTS = """
+plain_types = ["Guard", "Kernel", "Local", "Pipe"]
+
 [regions.heap]
 name = "heap"
 kind = "shared"

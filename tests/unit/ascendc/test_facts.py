@@ -72,6 +72,7 @@ def test_parameter_names(name: str, snake: str) -> None:
 
 
 FACTS = """
+plain_types = ["Gemm", "Params"]
 [sizes]
 fp8_t = 1
 [constants]

@@ -135,7 +135,7 @@ PUT = "aclshmemx_udma_put_nbi({}, heap, (__ubuf__ uint8_t*)nullptr, n, 1);"
         ("(__gm__ uint8_t*)((__gm__ uint32_t*)heap + n)", "heap + n * 4"),
         ("(GM_ADDR)((__gm__ uint32_t*)(heap) + n)", "heap + n * 4"),
         ("&heap[n]", "heap + n"),
-        ("n > 3 ? heap + 1 : heap + 2", "heap + n > 3 ? 1 : 2"),
+        ("n > 3 ? heap + 1 : heap + 2", "heap + (n > 3 ? 1 : 2)"),
     ],
 )
 def test_addresses(lower: Lower, address: str, offset: str) -> None:
@@ -281,12 +281,13 @@ uint32_t Inner(const Comm& c) { return c.tileCnt + c.bufferSize; }
 
 def test_an_opaque_object_that_the_kernel_fills(lower: Lower) -> None:
     body = "Local p; p.part.slot = n; p.part.slot += 1; Local q = p;" + flag("q.part.slot")
-    assert lower(body) == ["set MTE3 n + 1"]
+    facts = 'plain_types = ["Local"]\n[fields."part.slot"]\ntype = "uint32_t"\n'
+    assert lower(body, facts=facts) == ["set MTE3 n + 1"]
 
 
 def test_an_opaque_object_from_braces_takes_its_order_from_facts(lower: Lower) -> None:
     body = "Lib::Local<3> p{n, heap, 5};" + flag("p.count + p.rank")
-    facts = '[field_order]\nLocal = ["uint8_t rank", "address", "count"]\n'
+    facts = 'plain_types = ["Local"]\n[field_order]\nLocal = ["uint8_t rank", "address", "uint32_t count"]\n'
     assert lower(body, facts=facts) == ["set MTE3 5 + n"]
 
 

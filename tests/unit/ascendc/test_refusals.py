@@ -14,7 +14,7 @@ from mc2proof.protocol.program import Protocol
 
 LoadText = Callable[..., Protocol]
 
-FACTS = '[regions.heap]\nname = "heap"\nkind = "shared"\n'
+FACTS = 'plain_types = ["Guard", "Kernel", "Local", "Pipe"]\n[regions.heap]\nname = "heap"\nkind = "shared"\n'
 
 HEAD = (
     "[[bisheng::core_ratio(1, 1)]] __global__ __aicore__ void k(GM_ADDR heap, uint32_t n, Tiling tiling) {\n"
@@ -203,10 +203,10 @@ def test_includes_are_followed_where_they_are_there(
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "deep.h").write_text("#pragma once\n#define DEEP 4\n")
     text = (
-        '#include "missing/lib.h"\n#include <shmem.h>\n#include "part.h"\n#include "deep.h"\n'
+        '#pragma once\n#include "missing/lib.h"\n#include <shmem.h>\n#include "part.h"\n#include "deep.h"\n'
         "#if DEEP == 4\n" + HEAD + "CrossCoreSetFlag<2, PIPE_V>(Part(DEEP));\n}\n#endif\n"
     )
-    others = {"part.h": '#include "kernel.h"\nuint32_t Part(uint32_t n) { return n + 1; }\n'}
+    others = {"part.h": '#pragma once\n#include "kernel.h"\nuint32_t Part(uint32_t n) { return n + 1; }\n'}
     protocol = load_text(text, others=others, include_dirs=[tmp_path / "lib"])
     assert [Path(file).name for file in protocol.files] == ["kernel.h", "part.h", "deep.h"]
     monkeypatch.chdir(tmp_path)
