@@ -1,7 +1,8 @@
 """The front end that reads a protocol from Ascend C kernel sources.
 
-`load_sources` is its face: pre-pass (`prepass`, `preprocess`), syntax trees (`parse`), declarations
-(`index`), then symbolic execution of each ``__global__`` function per role (`entry`, `lowering`).
+`load_sources` is its face: files (`reading`), pre-pass (`prepass`, `preprocess`), syntax trees (`parse`),
+declarations (`index`), then symbolic execution of each ``__global__`` function per role (`entry`,
+`lowering`).
 What the sources lack comes from `Facts`; what neither has is refused with file and line.
 """
 

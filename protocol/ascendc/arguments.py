@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from .declarations import FunctionDecl, parameters_of
+from .flow import scratch
 from .lowering import Lowering
 from .parse import named, text_of
 from .places import field
 from .types import ClassType
-from .values import Memory, Outcome, Place, Value
+from .values import Location, Memory, Outcome, Place, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +60,32 @@ def evaluated(lo: Lowering, nodes: list[Node]) -> list[Argument]:
 
 def arguments_of(lo: Lowering, node: Node) -> list[Argument]:
     """The arguments of a call. C++ leaves their order open, so it must not matter."""
-    found = evaluated(lo, argument_nodes(node))
-    for argument in found:
-        if isinstance(argument.outcome, Place) and lo.peek(argument.outcome) != argument.value:
+    nodes = argument_nodes(node)
+    start = dict(lo.store)
+    found: list[Argument] = []
+    acting: list[int] = []
+    for position, argument in enumerate(nodes):
+        before, emitted, limit = dict(lo.store), len(lo.out), lo.next_root
+        found += evaluated(lo, [argument])
+        old = {key: value for key, value in lo.store.items() if int(key[0]) < limit}
+        if old != before or len(lo.out) != emitted:
+            acting.append(position)
+    for position, argument in enumerate(nodes):
+        if acting in ([], [position]):
+            continue
+        if position in acting or _value_in(lo, start, argument) != _value_in(lo, lo.store, argument):
             raise lo.unsupported(
-                f"arguments whose order of evaluation matters: `{text_of(argument.node)}`", argument.node
+                f"arguments whose order of evaluation matters: `{text_of(argument)}`", argument
             )
     return found
+
+
+def _value_in(lo: Lowering, store: dict[Location, Value], node: Node) -> Value:
+    """The value of an argument that does nothing, as ``store`` has it."""
+    with scratch(lo):
+        lo.store = dict(store)
+        outcome = lo.designate(node)
+        return lo.peek(outcome) if isinstance(outcome, Place) else lo.value(outcome, node)
 
 
 def constructors(wanted: ClassType) -> list[FunctionDecl]:

@@ -17,7 +17,7 @@ from ..expr import call as helper_call
 from .arguments import Argument, argument_nodes, arguments_of, fits_count, method, overload, value_argument
 from .classes import hierarchy
 from .contracts import lower_contract
-from .declarations import FunctionDecl, flatten, function_declarator, part_name
+from .declarations import FunctionDecl, flatten, function_declarator, is_global, part_name
 from .inline import invoke
 from .intrinsics import INTRINSICS, CallSite
 from .lowering import Lowering
@@ -59,17 +59,23 @@ def _named_call(lo: Lowering, function: Node, node: Node) -> Outcome:
         refuse_macro(lo, part)
     if name in CASTS and len(parts) == 1 and function.type == "template_function":
         return _template_cast(lo, function, node)
-    found = _own_call(lo, parts, function, name, node)
+    if is_global(function):
+        found, here = None, Context(lo.frame.context.source)
+    else:
+        found, here = _own_call(lo, parts, function, name, node), lo.frame.context
     if found is not None:
         return found
     scope = [part_name(part) for part in parts[:-1]]
-    functions = lo.index.find(lo.index.functions, name, scope, lo.frame.context.namespace)
+    functions = lo.index.find(lo.index.functions, name, scope, here.namespace)
     if functions:
+        base = functions[0].namespace
+        if name in INTRINSICS and not scope and here.namespace[: len(base)] != base:
+            raise lo.unsupported(f"call of {name}, of the library or of {'::'.join(base)}", node)
         decl = overload(lo, functions, len(argument_nodes(node)), name, node)
         arguments = arguments_of(lo, node)
         _refuse_others(lo, functions, scope, arguments, node)
         return invoke(lo, decl, None, None, arguments, node, parts[-1])
-    wanted = lo.types.lookup(parts, lo.frame.context)
+    wanted = lo.types.lookup(parts, here)
     if wanted is not None:
         return _functional_cast(lo, wanted, node)
     if name in INTRINSICS and tuple(scope) in LIBRARY:
@@ -113,13 +119,16 @@ def _own_call(lo: Lowering, parts: list[Node], function: Node, name: str, node: 
         owner = lo.frame.context.owner
         if owner is None:
             return None
-        return _method(lo, owner, this, name, parts[-1], node)
-    outer = lo.types.lookup(parts[:-1], lo.frame.context)
-    if not isinstance(outer, ClassType):
+        found = _method(lo, owner, this, name, parts[-1], node)
+        for outer in lo.types.enclosing(owner) if found is None else ():
+            found = found if found is not None else _method(lo, outer, None, name, parts[-1], node)
+        return found
+    scope = lo.types.lookup(parts[:-1], lo.frame.context)
+    if not isinstance(scope, ClassType):
         return None
-    found = _method(lo, outer, this, name, parts[-1], node)
+    found = _method(lo, scope, this, name, parts[-1], node)
     if found is None:
-        raise lo.unsupported(f"call of {outer}::{name}", node)
+        raise lo.unsupported(f"call of {scope}::{name}", node)
     return found
 
 
@@ -194,7 +203,9 @@ def _fact_function(lo: Lowering, name: str, node: Node) -> Value:
 def cast_node(lo: Lowering, descriptor: Node, operand: Node, node: Node) -> Value:
     """``operand`` cast to the type that ``descriptor`` names."""
     if is_reference(descriptor.child_by_field_name("declarator")):
-        raise lo.unsupported(f"a cast to a reference: `{text_of(node)}`", node)
+        raise lo.unsupported(
+            f"a cast to a reference, or an operator that looks like one: `{text_of(node)}`", node
+        )
     return cast_to(lo, lo.types.resolve(descriptor, lo.frame.context), lo.evaluate(operand), node)
 
 

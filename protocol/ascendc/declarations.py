@@ -57,7 +57,8 @@ class Declaration:
         self.source.check(node)
         if self.broken is not None:
             self.source.check(self.broken)
-        self.source.check_macros(node.start_byte, node.end_byte, self.elsewhere())
+        if self.source.prepared.uses:
+            self.source.check_macros(node.start_byte, node.end_byte, self.elsewhere())
 
     @property
     def extent(self) -> Node:
@@ -270,6 +271,11 @@ def flatten(node: Node | None) -> list[Node]:
     if node is not None:
         parts.append(node)
     return parts
+
+
+def is_global(node: Node | None) -> bool:
+    """Whether a name begins with ``::``: it is looked up in the global namespace only."""
+    return node is not None and node.type == "qualified_identifier" and not node.child_by_field_name("scope")
 
 
 def part_name(part: Node) -> str:

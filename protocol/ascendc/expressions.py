@@ -21,7 +21,7 @@ from .declarations import flatten
 from .flow import scratch
 from .lowering import Lowering
 from .objects import compound_literal
-from .operators import combined, folded, pure
+from .operators import combined, folded, pure, refuse_own
 from .parse import named, text_of
 from .places import (
     dereferenced,
@@ -87,7 +87,9 @@ def _pointer_expression(lo: Lowering, node: Node) -> Outcome:
     argument = field(node, "argument")
     if text_of(field(node, "operator")) == "*":
         return dereferenced(lo, lo.evaluate(argument), node)
-    match lo.designate(argument):
+    outcome = lo.designate(argument)
+    refuse_own(lo, "&", (outcome,), node)
+    match outcome:
         case Place() as place:
             return PlacePointer(place)
         case Memory(pointer=pointer):
@@ -104,6 +106,7 @@ def _parenthesised(lo: Lowering, node: Node) -> Outcome:
 
 def _unary(lo: Lowering, node: Node) -> Value:
     op, argument = text_of(field(node, "operator")), field(node, "argument")
+    refuse_own(lo, _WORDS.get(op, op), (), node)
     if op in ("!", "not"):
         return folded(unary("!", lo.condition(argument)))
     op = "~" if op == "compl" else op
@@ -112,7 +115,7 @@ def _unary(lo: Lowering, node: Node) -> Value:
 
 _WORDS = {
     "and": "&&", "or": "||", "bitand": "&", "bitor": "|", "xor": "^", "not_eq": "!=",
-    "and_eq": "&=", "or_eq": "|=", "xor_eq": "^=",
+    "and_eq": "&=", "or_eq": "|=", "xor_eq": "^=", "not": "!", "compl": "~",
 }  # fmt: skip
 """Operators that are also words."""
 
@@ -122,6 +125,7 @@ def _binary(lo: Lowering, node: Node) -> Value:
     op = _WORDS.get(op, op)
     left, right = field(node, "left"), field(node, "right")
     if op in ("&&", "||"):
+        refuse_own(lo, op, (), node)
         return _lazy(lo, op, left, right)
     return combined(lo, op, lo.evaluate(left), lo.evaluate(right), node)
 
@@ -143,9 +147,11 @@ def _conditional(lo: Lowering, node: Node) -> Outcome:
     then, other = field(node, "consequence"), field(node, "alternative")
     if isinstance(condition, Const):
         chosen, ignored = (then, other) if condition.value else (other, then)
-        with scratch(lo):  # only its type counts
+        with scratch(lo):
+            outer, lo.only_type = lo.only_type, True
             unchosen = lo.designate(ignored)
             unused = lo.peek(unchosen) if isinstance(unchosen, Place) else lo.value(unchosen, ignored)
+            lo.only_type = outer
         outcome = lo.designate(chosen)
         if isinstance(outcome, Place) and isinstance(unchosen, Place) and outcome.type == unchosen.type:
             return outcome
@@ -185,6 +191,7 @@ def _assignment(lo: Lowering, node: Node) -> Outcome:
         raise lo.unsupported(f"an assignment to `{text_of(left)}`, which has no place", node)
     if isinstance(target.type, ClassType):
         return _assign_object(lo, op, target, value, node)
+    refuse_own(lo, op, (target,), node)
     if op != "=":
         value = combined(lo, op.removesuffix("="), lo.load(target, left), value, node)
     elif isinstance(value, InitList):
@@ -219,6 +226,7 @@ def _update(lo: Lowering, node: Node) -> Outcome:
     if not isinstance(place, Place):
         raise lo.unsupported(f"`{text_of(node)}`", node)
     old = lo.load(place, argument)
+    refuse_own(lo, text_of(field(node, "operator")), (place,), node)
     op = text_of(field(node, "operator"))[0]
     lo.assign(place, combined(lo, op, old, Const(1, CType.I32), node), node)
     prefix = node.children[0].type in ("++", "--")
@@ -226,8 +234,10 @@ def _update(lo: Lowering, node: Node) -> Outcome:
 
 
 def _comma(lo: Lowering, node: Node) -> Outcome:
-    lo.designate(field(node, "left"))
-    return lo.designate(field(node, "right"))
+    first = lo.designate(field(node, "left"))
+    second = lo.designate(field(node, "right"))
+    refuse_own(lo, ",", (first, second), node)
+    return second
 
 
 def _braces(lo: Lowering, node: Node) -> Value:

@@ -180,6 +180,8 @@ def _lower_counted(lo: Lowering, loop: Counted, node: Node, once: Run) -> bool:
     lo.store[location] = index
     if isinstance(loop.start, Const):
         lo.starts[index.name] = loop.start.value
+    else:
+        lo.starts.pop(index.name, None)
     outer, lo.out = lo.out, []
     once()
     close_iteration(lo, phis, span)

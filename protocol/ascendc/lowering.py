@@ -7,9 +7,9 @@ symbolically; what differs between branches or iterations is materialised in `fl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tree_sitter import Node
 
@@ -20,7 +20,7 @@ from ..program import Address, Load, Parameter, Role, Span, Statement
 from .classes import own_copy
 from .narrowing import may_change
 from .parse import text_of
-from .state import Frame, Shared
+from .state import Frame, Language, Shared
 from .types import (
     BUILTIN_SIZES,
     BUILTIN_TYPES,
@@ -57,15 +57,6 @@ MAX_STEPS = 100_000
 """Statements executed symbolically for one role; nested loops are executed several times each."""
 
 
-@dataclass(frozen=True, slots=True)
-class Language:
-    """What `Lowering` needs of the modules above it: expressions, function bodies, objects."""
-
-    designate: Callable[[Lowering, Node], Outcome]
-    execute: Callable[[Lowering, Node], None]
-    copy_into: Callable[[Lowering, Place, Value, Node], None]
-
-
 class Lowering:
     """Executes one role of one entry."""
 
@@ -85,6 +76,8 @@ class Lowering:
         self.steps = 0
         self.starts: dict[str, int] = {}
         """The constants that loop indices start from; they only grow."""
+        self.only_type = False
+        """Whether an expression is evaluated for its type alone."""
         self.types = Types(
             shared.index,
             shared.facts,

@@ -19,7 +19,7 @@ INDICES = 2**31 - 1
 def may_change(ctype: CType, expr: Expr, starts: Mapping[str, int]) -> bool:
     """Whether converting ``expr`` to ``ctype`` may change it; ``starts`` has the first value of indices."""
     low, high = bounds(expr, starts)
-    return ctype is not CType.BOOL and not ctype.low <= low <= high <= ctype.high
+    return not ctype.low <= low <= high <= ctype.high
 
 
 def bounds(expr: Expr, starts: Mapping[str, int]) -> Bounds:

@@ -13,11 +13,13 @@ from ..cinteger import CType, common_type, promote
 from ..errors import SourceError
 from ..evaluate import evaluate as compute_value
 from ..expr import COMPARISONS, Binary, Cast, Const, Expr, Unary, binary, walk
+from .classes import hierarchy
+from .declarations import FunctionDecl
 from .lowering import Lowering
 from .narrowing import may_change
 from .parse import text_of
-from .types import Type
-from .values import Null, PlacePointer, Pointer, Value, convert, moved
+from .types import ClassType, Context, IntType, Type
+from .values import Null, Outcome, Place, PlacePointer, Pointer, Record, Value, convert, moved
 
 
 def pure(lo: Lowering, run: Callable[[], Expr], node: Node) -> Expr:
@@ -34,6 +36,7 @@ def pure(lo: Lowering, run: Callable[[], Expr], node: Node) -> Expr:
 
 def combined(lo: Lowering, op: str, left: Value, right: Value, node: Node) -> Value:
     """``left op right``, of integers or addresses."""
+    refuse_own(lo, op, (left, right), node)
     if op in ("==", "!=") and _is_address(left) and _is_address(right):
         return _same_address(lo, op, left, right, node)
     if isinstance(left, Pointer) and isinstance(right, Pointer):
@@ -48,7 +51,7 @@ def combined(lo: Lowering, op: str, left: Value, right: Value, node: Node) -> Va
     if op == "<=>":
         raise lo.unsupported(f"`{text_of(node)}`", node)
     first, second = lo.integer(left, node), lo.integer(right, node)
-    if op in ("<<", ">>") and isinstance(second, Const):
+    if op in ("<<", ">>") and isinstance(second, Const) and not lo.only_type:
         bits = promote(first.type).bits
         if not 0 <= second.value < bits:
             raise SourceError(f"a shift of {bits} bits by {second.value}: `{text_of(node)}`", lo.span(node))
@@ -58,6 +61,33 @@ def combined(lo: Lowering, op: str, left: Value, right: Value, node: Node) -> Va
             convert(common, e, implicit=not may_change(common, e, lo.starts)) for e in (first, second)
         )
     return folded(binary(op, first, second))
+
+
+def refuse_own(lo: Lowering, op: str, outcomes: tuple[Outcome, ...], node: Node) -> None:
+    """Refuse an operator that the sources define for one of the classes here, or for an enumeration.
+
+    An enumeration is a plain integer to us, so no use of an operator that one has is known to be plain.
+    """
+    name = f"operator{op}"
+    for outcome in outcomes:
+        owner = outcome.type if isinstance(outcome, Place | Record) else None
+        if isinstance(owner, ClassType) and any(
+            name in table for c in hierarchy(lo.types, owner) for table in (c.decl.methods, c.decl.declared)
+        ):
+            raise lo.unsupported(f"`{op}` of {owner}, an operator of its own", node)
+    for known, functions in lo.index.functions.items():
+        if known.startswith("operator") and "".join(known.split()) == name:
+            for function in functions:
+                if not any(_is_class(lo, function, parameter) for parameter in function.parameters):
+                    place = function.span.place
+                    raise lo.unsupported(f"`{op}`, which {place} defines for an enumeration", node)
+
+
+def _is_class(lo: Lowering, function: FunctionDecl, parameter: Node) -> bool:
+    type_node = parameter.child_by_field_name("type")
+    assert type_node is not None
+    context = Context(function.source, function.namespace)
+    return not isinstance(lo.types.resolve(type_node, context), IntType)
 
 
 def _is_address(value: Value) -> bool:

@@ -12,8 +12,8 @@ from ..cinteger import CType, fits, promote, wrap
 from ..errors import SourceError
 from ..expr import Const, Expr, binary
 from ..program import Role
-from .classes import find_field
-from .declarations import ConstantDecl, flatten, part_name
+from .classes import find_field, hierarchy
+from .declarations import ConstantDecl, flatten, is_global, part_name
 from .lowering import Lowering
 from .operators import offset
 from .parse import named, text_of
@@ -74,7 +74,7 @@ def named_outcome(lo: Lowering, node: Node) -> Outcome:
     place = variable_place(lo, node)
     if place is not None:
         return place
-    if not scope:
+    if not scope and not is_global(node):
         bound = lo.frame.context.bindings.get(name)
         if isinstance(bound, Expr):
             return bound
@@ -86,23 +86,40 @@ def named_outcome(lo: Lowering, node: Node) -> Outcome:
     raise lo.unsupported(f"name {text_of(node)}: neither the sources nor facts have it", node)
 
 
+def _leads_with_colons(parts: list[Node]) -> bool:
+    outer = parts[0].parent
+    while outer is not None and outer.type == "qualified_identifier" and not is_global(outer):
+        outer = outer.parent
+    return is_global(outer)
+
+
 def _class_constant(lo: Lowering, parts: list[Node], scope: list[str], name: str) -> Value | None:
+    found = _member_constant(lo, parts, name)
+    return constant_value(lo, *found) if found is not None else None
+
+
+def _member_constant(lo: Lowering, parts: list[Node], name: str) -> tuple[ConstantDecl, ClassType] | None:
+    """The constant ``name`` of a class: of the one that is named, else of this one or one around it."""
     owner = lo.frame.context.owner
-    if scope:
-        found = lo.types.lookup(parts[:-1], lo.frame.context)
-        owner = found if isinstance(found, ClassType) else None
-    while owner is not None:
-        constant = owner.decl.constants.get(name)
-        if constant is not None:
-            return constant_value(lo, constant, owner)
-        bases = [base for base in lo.types.bases(owner) if isinstance(base, ClassType)]
-        owner = bases[0] if bases else None
+    if _leads_with_colons(parts):
+        owner = None
+    outer: list[ClassType] = [owner, *lo.types.enclosing(owner)] if owner is not None else []
+    if len(parts) > 1:
+        named_one = lo.types.lookup(parts[:-1], lo.frame.context)
+        outer = [named_one] if isinstance(named_one, ClassType) else []
+    for scope in outer:
+        found = [(c.decl.constants[name], c) for c in hierarchy(lo.types, scope) if name in c.decl.constants]
+        if len(found) > 1 and found[0][1] != scope:
+            places = " and ".join(constant.span.place for constant, _ in found)
+            raise lo.unsupported(f"{name} is ambiguous: {places}", parts[-1])
+        if found:
+            return found[0]
     return None
 
 
 def _free_constant(lo: Lowering, parts: list[Node], scope: list[str], name: str) -> Value | None:
-    context = lo.frame.context
-    found = lo.index.find(lo.index.constants, name, scope, context.namespace)
+    here = () if _leads_with_colons(parts) else lo.frame.context.namespace
+    found = lo.index.find(lo.index.constants, name, scope, here)
     if len(found) > 1:
         places = " and ".join(d.span.place for d in found)
         raise lo.unsupported(f"{name} is ambiguous: {places}", parts[-1])
@@ -177,16 +194,16 @@ def symbol(lo: Lowering, node: Node) -> str:
     if isinstance(bound, OpaqueType):
         return bound.name
     scope = [part_name(part) for part in parts[:-1]]
-    found = lo.index.find(lo.index.constants, name, scope, lo.frame.context.namespace)
-    owner = lo.frame.context.owner
-    own = owner.decl.constants.get(name) if owner is not None and not scope else None
-    constant = own or (found[0] if len(found) == 1 else None)
+    own = _member_constant(lo, parts, name)
+    here = () if _leads_with_colons(parts) else lo.frame.context.namespace
+    found = lo.index.find(lo.index.constants, name, scope, here)
+    constant = own[0] if own is not None else found[0] if len(found) == 1 else None
     if constant is None or constant.enum or constant.value is None:
         return name
     constant.check()
     context = Context(constant.source, constant.namespace)
-    if own is not None and owner is not None:
-        context = lo.types.inside(owner)
+    if own is not None:
+        context = lo.types.inside(own[1])
     with lo.entered(Frame(context, lo.frame.calls), node):
         return symbol(lo, constant.value)
 

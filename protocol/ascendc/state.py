@@ -5,14 +5,21 @@ Used by `lowering`, and by all modules that enter a frame of their own.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tree_sitter import Node
 
 from ..program import Parameter, Span
 from .declarations import Index
 from .facts import Facts
 from .parse import Sources
 from .types import Context
-from .values import Place
+from .values import Outcome, Place, Value
+
+if TYPE_CHECKING:
+    from .lowering import Lowering
 
 Scopes = list[dict[str, Place]]
 
@@ -56,3 +63,12 @@ class Shared:
     usage: Usage = field(default_factory=Usage)
     parameters: dict[str, Parameter] = field(default_factory=dict)
     """Fields and scalar arguments that became parameters, by path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """What `Lowering` needs of the modules above it: expressions, function bodies, objects."""
+
+    designate: Callable[[Lowering, Node], Outcome]
+    execute: Callable[[Lowering, Node], None]
+    copy_into: Callable[[Lowering, Place, Value, Node], None]

@@ -17,12 +17,12 @@ from ..expr import Const, Expr, binary
 from . import loops
 from .expressions import designate
 from .flow import branch
-from .lowering import Language, Lowering
+from .lowering import Lowering
 from .objects import copy_into
 from .operators import folded
 from .parse import descendants, named, text_of
 from .places import field, variable_place
-from .state import Scopes
+from .state import Language, Scopes
 from .values import Place
 from .variables import declare, expect_constant
 

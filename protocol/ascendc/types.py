@@ -25,6 +25,7 @@ from .declarations import (
     TemplateParameter,
     Templates,
     flatten,
+    is_global,
     part_name,
 )
 from .facts import Facts
@@ -150,6 +151,8 @@ class Types:
             use = context.source.macro_at(part)
             if use is not None:
                 raise UnsupportedError(f"{use} as a type", self._span(part, context))
+        if is_global(node) and not any(p.child_by_field_name("arguments") for p in flatten(node)):
+            context = Context(context.source)
         found = self.lookup(flatten(node), context, depth)
         return found if found is not None else OpaqueType(part_name(flatten(node)[-1]))
 
@@ -268,14 +271,22 @@ class Types:
 
     def _outer_alias(self, owner: ClassType | None, name: str, depth: int) -> Type | None:
         """An alias of a class that encloses ``owner``."""
-        bindings = owner.bindings[: len(owner.bindings) - len(owner.decl.templates)] if owner else ()
-        scope = owner.decl.namespace if owner is not None else ()
+        for outer in self.enclosing(owner) if owner is not None else ():
+            if name in outer.decl.aliases:
+                return self._own_alias(outer, name, depth + 1)
+        return None
+
+    def enclosing(self, owner: ClassType) -> list[ClassType]:
+        """The classes that ``owner`` is declared in, innermost first."""
+        bindings = owner.bindings[: len(owner.bindings) - len(owner.decl.templates)]
+        scope, found = owner.decl.namespace, []
         while scope:
             for decl in self.index.classes.get(scope[-1], ()):
-                if decl.namespace == scope[:-1] and name in decl.aliases:
-                    return self._own_alias(ClassType(decl, bindings), name, depth + 1)
+                if decl.namespace == scope[:-1]:
+                    found.append(ClassType(decl, bindings))
+                    bindings = bindings[: len(bindings) - len(decl.templates)]
             scope = scope[:-1]
-        return None
+        return found
 
     def _alias(
         self,

@@ -20,7 +20,7 @@ USAGE = {
     "format": (("prove", "--format", "jso"), "did you mean json?"),
     "profile": (("prove", "--profile", "ascend95"), "no profile 'ascend95'; did you mean ascend950?"),
     "property": (("prove", "--property", "deadlok"), "did you mean deadlock-freedom?"),
-    "zero ranks": (("prove", "--ranks", 0), "ranks = 0: must be from 1"),
+    "zero ranks": (("prove", "--ranks", 0), "ranks = 0: must be at least 1"),
     "ranks beyond 64 bits": (("prove", "--ranks", 10**30), "must be from 1"),
     "zero events": (("prove", "--max-events", 0), "max_events = 0: must be at least 1"),
     "negative rlimit": (("prove", "--rlimit", -1), "rlimit = -1: must be from 0"),

@@ -371,6 +371,14 @@ def test_more_constructors(lower: Lower) -> None:
         ("struct A { virtual void f() {} }; struct B : A { void f() {} };", "B b; b.f();", "virtual"),
         ("struct A { void f() override {} };", "A a; a.f();", "virtual"),
         ("struct A { uint32_t x; };", "A a = 3;", "constructor of A"),
+        ("struct A { void operator,(int x) {} };", "A a; a, 3;", "an operator of its own"),
+        ("struct A { A* operator&() { return this; } };", "A a; auto p = &a;", "an operator of its own"),
+        (
+            "enum E { X = 1 }; E operator|(E a, E b) { return a; }",
+            "E e = X; e = e | X;",
+            "for an enumeration",
+        ),
+        ("enum E { X = 1 }; bool operator!(E a) { return true; }", "E e = X; n = !e;", "for an enumeration"),
     ],
 )
 def test_objects_that_do_more_than_hold_members(lower: Lower, before: str, body: str, why: str) -> None:
@@ -442,8 +450,26 @@ def test_every_argument_of_a_put_is_evaluated(lower: Lower, extra: str) -> None:
     assert lines == [*expected, "put n from heap to heap of 1"]
 
 
-def test_arguments_whose_order_matters(lower: Lower) -> None:
-    assert "order of evaluation" in refused(lower, "F(n, ++n);", "void F(uint32_t a, uint32_t b) {}\n")
+@pytest.mark.parametrize("call", ["F(n, ++n)", "F(n++, n)", "F(n + 1, n++)", "F(n++, n++)", "F(G(), G())"])
+def test_arguments_whose_order_matters(lower: Lower, call: str) -> None:
+    before = "void F(uint32_t a, uint32_t b) {}\nuint32_t G() { " + BARRIER + " return 1; }\n"
+    assert "order of evaluation" in refused(lower, call + ";", before)
+
+
+def test_arguments_whose_order_does_not_matter(lower: Lower) -> None:
+    before = (
+        "void F(uint32_t a, uint32_t b) { "
+        + flag("a + b")
+        + " }\nuint32_t G() { "
+        + BARRIER
+        + " return 1; }\n"
+    )
+    assert lower("uint32_t m = n; F(G(), n); F(m++, n);" + flag("m"), before) == [
+        "aclshmem_barrier_all",
+        "set MTE3 1 + n",
+        "set MTE3 n + n",
+        "set MTE3 n + 1",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -491,3 +517,64 @@ def test_a_function_with_two_results_and_an_operation(lower: Lower) -> None:
         "  F_result = 2",
         "set MTE3 F_result",
     ]
+
+
+# --- where names are looked up ----------------------------------------------------------------
+
+SCOPES = """
+constexpr uint32_t K = 1;
+constexpr pipe_t P = PIPE_V;
+using T = uint8_t;
+inline void go() { aclshmem_barrier_all(); }
+namespace a { constexpr uint32_t K = 2; }
+namespace b {
+constexpr uint32_t K = 3;
+namespace a { constexpr uint32_t K = 4; }
+using T = uint16_t;
+inline void aclshmem_barrier_all() {}
+struct Empty {};
+struct Base { static constexpr uint32_t FROM_BASE = 5; };
+struct Outer : Empty, Base {
+  static constexpr uint32_t K = 6;
+  static constexpr pipe_t P = PIPE_MTE3;
+  static void go() { ::aclshmemx_barrier_all_vec(); }
+  struct Inner {
+    uint32_t k{7};
+    uint32_t Own() { return K; }
+    uint32_t Global() { return ::K + ::a::K * 10 + a::K * 100; }
+    uint32_t Wide() { ::T x = 257; T y = 257; return x + y; }
+    void Calls() { go(); ::go(); aclshmem_barrier_all(); ::aclshmem_barrier_all(); }
+    void Flags() { CrossCoreSetFlag<2, P>(1); CrossCoreSetFlag<2, ::P>(2); }
+  };
+  uint32_t Inherited() { return FROM_BASE; }
+};
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [("i.Own()", 6), ("i.Global()", 421), ("i.Wide()", 258), ("o.Inherited()", 5)],
+)
+def test_names_in_classes_and_the_global_namespace(value_of: ValueOf, expression: str, value: int) -> None:
+    assert value_of(expression, SCOPES, "b::Outer o; b::Outer::Inner i;") == value
+
+
+def test_calls_in_classes_and_the_global_namespace(lower: Lower) -> None:
+    assert lower("b::Outer::Inner i; i.Calls(); i.Flags();", SCOPES) == [
+        "aclshmemx_barrier_all_vec",
+        "aclshmem_barrier_all",
+        "aclshmem_barrier_all",
+        "set MTE3 1",
+        "set V 2",
+    ]
+
+
+def test_a_library_function_and_one_that_a_using_opens(lower: Lower) -> None:
+    before = "namespace a { void aclshmem_barrier_all() {} }\nusing namespace a;\n"
+    assert "of the library or of a" in refused(lower, BARRIER, before)
+
+
+def test_a_shift_that_is_not_computed(value_of: ValueOf) -> None:
+    before = "constexpr uint32_t BITS = 32;\nconstexpr uint32_t MASK = BITS >= 32 ? ~0u : (1u << BITS) - 1;\n"
+    assert value_of("MASK", before) == 2**32 - 1

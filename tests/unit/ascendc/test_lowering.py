@@ -288,7 +288,7 @@ def test_an_opaque_object_that_the_kernel_fills(lower: Lower) -> None:
 def test_an_opaque_object_from_braces_takes_its_order_from_facts(lower: Lower) -> None:
     body = "Lib::Local<3> p{n, heap, 5};" + flag("p.count + p.rank")
     facts = 'plain_types = ["Local"]\n[field_order]\nLocal = ["uint8_t rank", "address", "uint32_t count"]\n'
-    assert lower(body, facts=facts) == ["set MTE3 5 + n"]
+    assert lower(body, facts=facts) == ["set MTE3 5 + (uint8_t)n"]
 
 
 # --- control ----------------------------------------------------------------------------------
@@ -353,8 +353,8 @@ def test_counted_loops(lower: Lower, head: str, line: str) -> None:
 @pytest.mark.parametrize(
     ("head", "condition", "update"),
     [
-        ("for (int32_t i = s; i < n; ++i)", "i < n", "i + 1"),  # a negative start compares as unsigned
-        ("for (uint8_t i = 0; i < n; ++i)", "i < n", "i + 1"),  # wraps before a large bound
+        ("for (int32_t i = s; i < n; ++i)", "(uint32_t)i < n", "i + 1"),  # a start below 0 is large
+        ("for (uint8_t i = 0; i < n; ++i)", "i < n", "(uint8_t)(i + 1)"),  # wraps before a large bound
         ("for (uint32_t i = 8; i > n; --i)", "i > n", "i - 1"),
         ("for (uint32_t i = 1; i != n; ++i)", "i != n", "i + 1"),
         ("for (uint32_t i = 0; i < n && i < 5; ++i)", "i < n && i < 5", "i + 1"),
