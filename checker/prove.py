@@ -157,7 +157,7 @@ def _ask_engines(
     names: tuple[str, ...] = ("happens-before", "z3") if engine == "auto" else (engine,)
     if cross_check:
         names = ("happens-before", "z3", "explore")
-    answers = []
+    answers: list[Answers] = []
     for name in names:
         progress(f"asking {name}")
         started = time.perf_counter()

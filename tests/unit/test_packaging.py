@@ -78,9 +78,7 @@ def has_build_backend() -> bool:
 
 @pytest.mark.wheel
 def test_wheel_holds_every_source_file_and_nothing_else(wheel: zipfile.ZipFile) -> None:
-    expected = {
-        f"{INSTALLED_AS[name.parts[0]]}/{'/'.join(name.parts[1:])}" for name in packaged_sources()
-    }
+    expected = {f"{INSTALLED_AS[name.parts[0]]}/{'/'.join(name.parts[1:])}" for name in packaged_sources()}
     found = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert found == expected
 
