@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..protocol.describe import access_name, describe_waiting, numbers, origin_name
+from ..protocol.evaluate import Value
+from ..protocol.expr import Binary, Cast, Const, Expr, Var, walk
 from ..protocol.instance import Access, Event, Kind
 from ..protocol.program import Put, Span
 from .analysis import Analysis
@@ -168,4 +170,27 @@ class _Actor:
     def symbolic(self) -> list[str]:
         """The put's target as the source computes it."""
         operation = self.event.operation
-        return [f"because it goes to {operation.target}"] if isinstance(operation, Put) else []
+        if not isinstance(operation, Put):
+            return []
+        rings = _broken_rings(operation.target.offset, self.analysis.instance.values)
+        return [f"because it goes to {operation.target}", *rings]
+
+
+def _broken_rings(offset: Expr, values: Mapping[str, Value]) -> list[str]:
+    """What is wrong with masks ``x & (n - 1)`` in ``offset``: a ring only where n is a power of two."""
+    found = {}
+    for node in walk(offset):
+        if isinstance(node, Binary) and node.op == "&":
+            mask = _uncast(node.right)
+            if isinstance(mask, Binary) and mask.op == "-" and _uncast(mask.right) == Const(1, mask.type):
+                size = _uncast(mask.left)
+                value = values.get(size.name) if isinstance(size, Var) else None
+                if isinstance(value, int) and value & (value - 1):
+                    found[f"and {node} is no ring: {size} is {value}, no power of two"] = None
+    return list(found)
+
+
+def _uncast(expr: Expr) -> Expr:
+    while isinstance(expr, Cast):
+        expr = expr.operand
+    return expr

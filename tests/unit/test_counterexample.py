@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
+from mc2proof.checker.counterexample import counterexample
 from mc2proof.checker.prove import prove_protocols
 from mc2proof.checker.report import Counterexample, Finding
 from mc2proof.protocol.builder import ProtocolBuilder
 from mc2proof.protocol.builtin import ring_all_to_all
-from mc2proof.protocol.profile import ASCEND950
+from mc2proof.protocol.profile import ASCEND950, BarrierAll
 from mc2proof.protocol.program import Pipe, Protocol, Role
 from mc2proof.protocol.replay import replay
+from mc2proof.protocol.unroll import unroll
 
 Start = Callable[..., ProtocolBuilder]
 
@@ -123,3 +125,14 @@ def test_a_deadlock_that_the_explorer_finds_has_a_place(start: Start) -> None:
     )
     (finding,) = report.results[0].findings
     assert finding.line > 0
+
+
+@pytest.mark.parametrize(
+    ("depth", "reading", "named"), [(3, BarrierAll.VEC, True), (4, BarrierAll.SOFT, False)]
+)
+def test_a_mask_is_blamed_only_where_it_is_no_ring(depth: int, reading: BarrierAll, named: bool) -> None:
+    values = {"ranks": 2, "buffer_size": depth, "tile_cnt": 5}
+    instance = unroll(ring_all_to_all(), values, barrier_all=reading)
+    shown = counterexample(instance, "no-overwrite-before-read", "overwrite")
+    assert shown is not None
+    assert any("no power of two" in line for line in shown.conflict) == named
