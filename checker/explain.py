@@ -178,7 +178,7 @@ class _Actor:
 
 def _broken_rings(offset: Expr, values: Mapping[str, Value]) -> list[str]:
     """What is wrong with masks ``x & (n - 1)`` in ``offset``: a ring only where n is a power of two."""
-    found = {}
+    found: dict[str, None] = {}
     for node in walk(offset):
         if isinstance(node, Binary) and node.op == "&":
             mask = _uncast(node.right)

@@ -22,6 +22,10 @@ from .obligations import NEVER, Obligation
 Clock = npt.NDArray[np.int32]
 
 
+MOST_CLOCK_ENTRIES = 250_000_000
+"""Acquiring points times chains: about 1 GB of clocks."""
+
+
 class HappensBefore:
     """The engine over ``sync``; construction computes the order.
 
@@ -37,6 +41,9 @@ class HappensBefore:
         self.graph = order_graph(sync)
         self.before = self.graph.predecessors
         self._number_chains()
+        acquiring = sum(len(points) > 1 for points in self.before)
+        if acquiring * self.chain_count > MOST_CLOCK_ENTRIES:
+            raise Declined(f"its clocks need more than {MOST_CLOCK_ENTRIES} entries")
         self.clocks: list[Clock] = [np.full(self.chain_count, -1, np.int32)]
         self.clock_of = [-1] * (sync.size + len(sync.meetings))
         self.order: list[int] = []  # points in one possible timing

@@ -5,6 +5,8 @@ A command returns its exit code; errors leave as exceptions, which `command` pri
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -75,6 +77,7 @@ def prove(
     given += [("--set", *parse_setting(text)) for text in settings]
     values = merge(given)
     reading = {name: rest.pop(name) for name in _READING}
+    _spare_inputs(output, [*sources, *filter(None, [reading.get("facts")])])
     write = writer(output)
     with progress() as tell:
         protocols = face.load(*sources, **reading)
@@ -128,6 +131,14 @@ def show(sources: tuple[str, ...], **reading: Any) -> int:
 
 _READING = ("entry", "facts", "defines", "undefines", "include_dirs")
 """The options that say how sources are read: the arguments of `face.load`."""
+
+
+def _spare_inputs(output: str | None, inputs: Sequence[str]) -> None:
+    """Raise SourceError if the report would overwrite a file that it is read from."""
+    from mc2proof.protocol.errors import SourceError
+
+    if output is not None and os.path.realpath(output) in {os.path.realpath(name) for name in inputs}:
+        raise SourceError(f"{output}: is read as an input, --output would overwrite it")
 
 
 def _again(sources: tuple[str, ...], reading: dict[str, Any]) -> list[str]:

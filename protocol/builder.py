@@ -71,6 +71,15 @@ def _shown(filename: str) -> str:
         return str(Path(*path.parts[-2:]))
 
 
+def _condition(value: Operand) -> Expr:
+    """``value`` as a condition. Raises TypeError for a Python bool: a comparison that was lost."""
+    if isinstance(value, bool):
+        raise TypeError(
+            f"{value} is a Python bool, not a condition: use .eq(...), .ne(...), both(), either()"
+        )
+    return cast(CType.BOOL, value)
+
+
 def window(
     address: Address,
     size: Operand,
@@ -79,7 +88,7 @@ def window(
     guard: Operand = Const(1, CType.BOOL),
 ) -> Window:
     """A window of ``size`` bytes, present where ``guard`` holds."""
-    return Window(address, as_expr(size), origin, cast(CType.BOOL, guard))
+    return Window(address, as_expr(size), origin, _condition(guard))
 
 
 class ProtocolBuilder:
@@ -197,7 +206,7 @@ class RoleBuilder:
         span = _caller()
         with self._body() as body:
             yield
-        self.add(While(cast(CType.BOOL, condition), tuple(body), span))
+        self.add(While(_condition(condition), tuple(body), span))
 
     @contextmanager
     def when(self, condition: Operand) -> Iterator[None]:
@@ -205,7 +214,7 @@ class RoleBuilder:
         span = _caller()
         with self._body() as body:
             yield
-        self.add(If(cast(CType.BOOL, condition), tuple(body), (), span))
+        self.add(If(_condition(condition), tuple(body), (), span))
 
     @contextmanager
     def otherwise(self) -> Iterator[None]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeVar
 
 from .cinteger import CType, common_type, divide, fits, promote, remainder, wrap
 
@@ -113,6 +114,24 @@ class _Operators:
         raise TypeError("an expression has no truth value; use If(...), select(), both() or either()")
 
 
+E = TypeVar("E", bound=type)
+
+
+def _no_number(cls: E) -> E:
+    """Make ``expression == 3`` an error: it would be a Python bool, and a guard would vanish unseen."""
+    same = cls.__dict__["__eq__"]
+
+    def equal(self: object, other: object) -> bool:
+        if isinstance(other, int):
+            raise TypeError("== on an expression gives no expression: use .eq(...) or .ne(...)")
+        answer = same(self, other)
+        return answer if isinstance(answer, bool) else NotImplemented
+
+    cls.__eq__ = equal  # type: ignore[assignment]
+    return cls
+
+
+@_no_number
 @dataclass(frozen=True, slots=True)
 class Const(_Operators):
     """A literal; its value is representable in its type."""
@@ -124,6 +143,7 @@ class Const(_Operators):
         return str(self.value)
 
 
+@_no_number
 @dataclass(frozen=True, slots=True)
 class Var(_Operators):
     """A named scalar."""
@@ -136,6 +156,7 @@ class Var(_Operators):
         return self.name
 
 
+@_no_number
 @dataclass(frozen=True, slots=True)
 class Element(_Operators):
     """``array[index]``: an element of an array parameter (``cnt[g]``) or of a small local array."""
@@ -149,6 +170,7 @@ class Element(_Operators):
         return f"{self.array}[{self.index}]"
 
 
+@_no_number
 @dataclass(frozen=True, slots=True)
 class Unary(_Operators):
     """``-x``, ``~x`` (after promotion) or ``!x``."""
@@ -162,6 +184,7 @@ class Unary(_Operators):
         return f"{self.op}({text})" if text.startswith(self.op) else f"{self.op}{text}"
 
 
+@_no_number
 @dataclass(frozen=True, slots=True)
 class Binary(_Operators):
     """``left op right``; both operands already have the type that the operation is computed in."""
@@ -180,6 +203,7 @@ class Binary(_Operators):
         return f"{left} {self.op} {right}"
 
 
+@_no_number
 @dataclass(frozen=True, slots=True)
 class Cast(_Operators):
     """A conversion. ``implicit`` ones (C++ inserted them) are not printed."""
@@ -192,6 +216,7 @@ class Cast(_Operators):
         return str(self.operand) if self.implicit else f"({self.type.c_name}){_grouped(self.operand, 12)}"
 
 
+@_no_number
 @dataclass(frozen=True, slots=True)
 class Select(_Operators):
     """``condition ? then : other``, lazy."""
@@ -205,6 +230,7 @@ class Select(_Operators):
         return f"{_grouped(self.condition, 2)} ? {_grouped(self.then, 2)} : {_grouped(self.other, 1)}"
 
 
+@_no_number
 @dataclass(frozen=True, slots=True)
 class Call(_Operators):
     """``min``, ``max`` or ``ceil_div`` of operands that share ``type``; ceil_div(a, 0) is a."""

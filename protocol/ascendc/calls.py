@@ -17,7 +17,7 @@ from ..expr import call as helper_call
 from .arguments import Argument, argument_nodes, arguments_of, fits_count, method, overload, value_argument
 from .classes import hierarchy
 from .contracts import lower_contract
-from .declarations import FunctionDecl, flatten, function_declarator, is_global, part_name
+from .declarations import GLOBAL, FunctionDecl, flatten, function_declarator, is_global, part_name
 from .inline import invoke
 from .intrinsics import INTRINSICS, CallSite
 from .lowering import Lowering
@@ -60,7 +60,7 @@ def _named_call(lo: Lowering, function: Node, node: Node) -> Outcome:
     if name in CASTS and len(parts) == 1 and function.type == "template_function":
         return _template_cast(lo, function, node)
     if is_global(function):
-        found, here = None, Context(lo.frame.context.source)
+        found, here = None, Context(lo.frame.context.source, GLOBAL)
     else:
         found, here = _own_call(lo, parts, function, name, node), lo.frame.context
     if found is not None:

@@ -161,6 +161,8 @@ class ClassDecl(Declaration):
     aliases: dict[str, AliasDecl] = field(default_factory=dict)
     constants: dict[str, ConstantDecl] = field(default_factory=dict)
     specialised: bool = False
+    unclear: str | None = None
+    """Why the names in it cannot be told apart as C++ does; an object of it is refused."""
 
     def elsewhere(self) -> list[tuple[int, int]]:
         """The bodies of member functions."""
@@ -178,6 +180,9 @@ class ClassDecl(Declaration):
 
 
 D = TypeVar("D", bound=Declaration)
+
+GLOBAL: Namespace = ("::",)
+"""As the place of a lookup: the name was written with leading colons."""
 
 
 @dataclass(slots=True)
@@ -198,23 +203,27 @@ class Index:
     def find(self, table: dict[str, list[D]], name: str, scope: Sequence[str], here: Namespace) -> list[D]:
         """The declarations that ``scope::name`` means in namespace ``here``; all of one namespace.
 
-        That is the innermost enclosing one that has it, else one that a ``using`` opens; a name of any
-        other namespace is not meant. Raises UnsupportedError where two opened namespaces have it.
+        That is the enclosing one, or one that a ``using`` opens, that has it; a name of any other
+        namespace is not meant. Which of several is meant depends on where each stands and what opens
+        it where, so that is refused: raises UnsupportedError.
         """
         wanted = tuple(scope)
+        if here == GLOBAL:  # `::name`
+            return [d for d in table.get(name, ()) if d.namespace == wanted]
         by_base: dict[Namespace, list[D]] = {}
         for declaration in table.get(name, ()):
             base = declaration.namespace[: len(declaration.namespace) - len(wanted)]
             if (*base, *wanted) == declaration.namespace:
                 by_base.setdefault(base, []).append(declaration)
-        enclosing = [base for base in by_base if here[: len(base)] == base]
-        if enclosing:
-            return by_base[max(enclosing, key=len)]
-        opened = [base for base in by_base if any(base[-len(u) :] == u for u in self.usings)]
-        if len(opened) > 1:
-            places = " and ".join(by_base[base][0].span.place for base in opened)
-            raise UnsupportedError(f"{name} is ambiguous: {places}", by_base[opened[0]][0].span)
-        return by_base[opened[0]] if opened else []
+        visible = [
+            base
+            for base in by_base
+            if here[: len(base)] == base or any(base[-len(u) :] == u for u in self.usings)
+        ]
+        if len(visible) > 1:
+            places = " and ".join(by_base[base][0].span.place for base in visible)
+            raise UnsupportedError(f"{name} is ambiguous: {places}", by_base[visible[0]][0].span)
+        return by_base[visible[0]] if visible else []
 
     def check_hidden(self, name: str) -> None:
         """Raise SourceError if a syntax error may hide the declaration of ``name``."""

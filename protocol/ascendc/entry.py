@@ -238,6 +238,10 @@ class _Builder:
     def assumptions(self, names: dict[str, str]) -> Iterable[Assumption]:
         """What the protocol rests on beyond the sources, in a fixed order."""
         usage, file = self.shared.usage, self.shared.facts.file
+        missing = self.shared.sources.missing
+        if missing:
+            listed = ", ".join(f'"{name}"' for name in missing)
+            yield Assumption("include-not-found", f"nothing that matters is in {listed} (see -I)")
         for path in sorted(names):
             parameter = self.shared.parameters[path]
             if parameter.from_facts:

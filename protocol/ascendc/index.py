@@ -37,6 +37,7 @@ def build_index(sources: Sources) -> Index:
     for file in sources.files:
         builder.file(file)
     builder.attach_methods()
+    builder.mark_hidden_parameters()
     return builder.index
 
 
@@ -93,6 +94,19 @@ class _Builder:
         self.scope(source.root, ())
         self.entries(source)
 
+    def mark_hidden_parameters(self) -> None:
+        """Members of a base hide template parameters of the same name: such classes are refused."""
+        classes = [decl for found in self.index.classes.values() for decl in found]
+        members = {
+            name
+            for decl in classes
+            for name in (*decl.constants, *decl.aliases, *decl.methods, *(f.name for f in decl.fields))
+        }
+        for decl in classes:
+            hidden = sorted(members & {parameter.name for parameter in decl.templates})
+            if decl.bases and hidden:
+                decl.unclear = f"its template parameter {hidden[0]} has the name of a class member"
+
     def refuse_macro_names(self, source: SourceFile) -> None:
         """Refuse declarations whose name is a macro: nobody knows what they declare."""
         for offset, use in sorted(source.prepared.uses.items()):
@@ -113,8 +127,11 @@ class _Builder:
             case "namespace_definition":
                 name = text_of(node.child_by_field_name("name")).split("::")
                 body = node.child_by_field_name("body")
+                inner = (*namespace, *(part for part in name if part))
+                if any(child.type == "inline" for child in node.children):
+                    self.index.usings.add(inner)
                 if body is not None:
-                    self.scope(body, (*namespace, *(part for part in name if part)))
+                    self.scope(body, inner)
             case "linkage_specification":
                 body = node.child_by_field_name("body")
                 if body is not None and body.type == "declaration_list":
@@ -169,6 +186,8 @@ class _Builder:
         self.index.classes.setdefault(decl.name, []).append(decl)
         for member in named(body):
             self.member(decl, member, ())
+        if any(member.type == "using_declaration" for member in named(body)):
+            decl.unclear = "it brings names in with `using`"
 
     def member(self, decl: ClassDecl, node: Node, templates: tuple[Templates, ...]) -> None:
         match node.type:

@@ -127,7 +127,12 @@ def expect_plain(lo: Lowering, wanted: OpaqueType, node: Node) -> None:
         lo.usage.facts["plain", ""] = f"making and destroying objects does nothing: {types}"
     elif wanted != VOID and name not in BUILTIN_SIZES and name not in lo.facts.sizes:
         lo.index.check_hidden(name.split("::")[0])
-        raise lo.unsupported(f"an object of type {name} (if it does nothing: facts, plain_types)", node)
+        missing = lo.shared.sources.missing
+        where = f"; not found: {', '.join(missing)}, see -I" if missing else ""
+        raise lo.unsupported(
+            f"an object of type {name}, not declared{where} (if it does nothing: facts, plain_types)",
+            node,
+        )
 
 
 # --- members ----------------------------------------------------------------------------------

@@ -87,6 +87,8 @@ class Sources:
     """All files that were read, the given ones first."""
 
     files: list[SourceFile] = field(default_factory=list)
+    missing: tuple[str, ...] = ()
+    """Quoted includes that were not found, as written, in the order met."""
 
 
 def text_of(node: Node | None) -> str:

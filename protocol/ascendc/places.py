@@ -13,7 +13,7 @@ from ..errors import SourceError
 from ..expr import Const, Expr, binary
 from ..program import Role
 from .classes import find_field, hierarchy
-from .declarations import ConstantDecl, flatten, is_global, part_name
+from .declarations import GLOBAL, ConstantDecl, flatten, is_global, part_name
 from .lowering import Lowering
 from .operators import offset
 from .parse import named, text_of
@@ -118,7 +118,7 @@ def _member_constant(lo: Lowering, parts: list[Node], name: str) -> tuple[Consta
 
 
 def _free_constant(lo: Lowering, parts: list[Node], scope: list[str], name: str) -> Value | None:
-    here = () if _leads_with_colons(parts) else lo.frame.context.namespace
+    here = GLOBAL if _leads_with_colons(parts) else lo.frame.context.namespace
     found = lo.index.find(lo.index.constants, name, scope, here)
     if len(found) > 1:
         places = " and ".join(d.span.place for d in found)
@@ -195,7 +195,7 @@ def symbol(lo: Lowering, node: Node) -> str:
         return bound.name
     scope = [part_name(part) for part in parts[:-1]]
     own = _member_constant(lo, parts, name)
-    here = () if _leads_with_colons(parts) else lo.frame.context.namespace
+    here = GLOBAL if _leads_with_colons(parts) else lo.frame.context.namespace
     found = lo.index.find(lo.index.constants, name, scope, here)
     constant = own[0] if own is not None else found[0] if len(found) == 1 else None
     if constant is None or constant.enum or constant.value is None:

@@ -39,7 +39,7 @@ def read_sources(
     reader.note_foreign_macros()
     order = {str(path): index for index, path in enumerate(paths)}
     files = sorted(reader.files.values(), key=lambda file: order.get(file.name, len(paths)))
-    return Sources(files)
+    return Sources(files, tuple(reader.missing))
 
 
 @dataclass(slots=True)
@@ -65,6 +65,7 @@ class _Reader:
         self.given = given
         self.files: dict[str, SourceFile] = {}
         self.units: list[_Unit] = []
+        self.missing: dict[str, None] = {}
 
     def unit(self, path: Path) -> None:
         """Read a translation unit."""
@@ -140,7 +141,10 @@ class _Beside:
     folder: Path
 
     def resolves(self, name: str) -> bool:
-        return self.reader.find(name, self.folder) is not None
+        found = self.reader.find(name, self.folder)
+        if found is None:
+            self.reader.missing.setdefault(name)
+        return found is not None
 
     def read(self, name: str, place: Span) -> None:
         found = self.reader.find(name, self.folder)

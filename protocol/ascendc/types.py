@@ -16,6 +16,7 @@ from ..errors import SourceError, UnsupportedError
 from ..expr import Const, Expr, cast
 from ..program import Span
 from .declarations import (
+    GLOBAL,
     AliasDecl,
     ClassDecl,
     ConstantDecl,
@@ -152,7 +153,7 @@ class Types:
             if use is not None:
                 raise UnsupportedError(f"{use} as a type", self._span(part, context))
         if is_global(node) and not any(p.child_by_field_name("arguments") for p in flatten(node)):
-            context = Context(context.source)
+            context = Context(context.source, GLOBAL)
         found = self.lookup(flatten(node), context, depth)
         return found if found is not None else OpaqueType(part_name(flatten(node)[-1]))
 
@@ -314,6 +315,8 @@ class Types:
                 f"{decl.name} is declared more than once or specialised ({places})",
                 self._span(part, context),
             )
+        if decl.unclear is not None:
+            raise UnsupportedError(f"class {decl.name}: {decl.unclear}", self._span(part, context))
         decl.check()
         inside = Context(decl.source, decl.namespace, outer, dict(outer.bindings) if outer else {})
         bound = self.bind(decl.templates, part, context, inside)

@@ -179,3 +179,10 @@ def test_unsupported_construct_in_a_source_exits_with_3(fails: Callable, tmp_pat
         "import mc2proof\ndef p():\n    raise mc2proof.UnsupportedError('teleport')\n"
     )
     assert "unsupported: teleport" in fails(3, "prove", "unsupported.py:p")
+
+
+def test_the_output_must_not_be_a_source(fails: Callable, tmp_path: Path) -> None:
+    """It was overwritten with the report once."""
+    (tmp_path / "kernel.h").write_text("// precious\n")
+    assert "kernel.h: is read as an input" in fails(2, "prove", "kernel.h", "--output", "kernel.h")
+    assert (tmp_path / "kernel.h").read_text() == "// precious\n"

@@ -278,3 +278,16 @@ def test_a_name_that_is_no_identifier_is_refused(
 
     with pytest.raises((ValueError, Mc2proofError), match=name):  # the builder or unrolling may refuse
         attempt()
+
+
+@pytest.mark.parametrize("compare", [lambda rank: rank == 0, lambda rank: rank != 0])
+def test_pythons_equality_with_a_number_is_refused(start: Start, compare: Callable[[object], object]) -> None:
+    """It would be a Python bool, and what it guards would vanish without a word."""
+    with pytest.raises(TypeError, match=r"use \.eq"):
+        compare(start().rank)
+
+
+def test_a_python_bool_is_no_condition(start: Start) -> None:
+    p = start()
+    with pytest.raises(TypeError, match="Python bool"), p.role(Role.AIV).when(p.rank == p.block):
+        p.role(Role.AIV).barrier()
