@@ -104,8 +104,8 @@ class _Rows:
         findings = self._fault_findings(prop, faults)
         verdict = _verdict(findings)
         forwarded = prop.name in JUDGE_DATA and self.analysis.forwarded is not None
-        if forwarded and verdict is Verdict.PROVED:
-            return self._unsupported(prop, findings)
+        if forwarded and all(f.code == "never-delivered" for f in findings):
+            return self._unsupported(prop, [])
         return self._result(prop, verdict, None, findings, ["static"])
 
     def _fault_findings(self, prop: Property, faults: Sequence[Fault]) -> list[Finding]:
@@ -184,6 +184,9 @@ class _Rows:
             obligation = self.analysis.obligations[index]
             if obligation.property == prop.name:
                 by_code.setdefault(obligation.code, []).append(obligation)
+        if self.analysis.forwarded is not None:
+            for code in ("foreign-data", "never-written"):  # what was sent on may be just that
+                by_code.pop(code, None)
         for code, obligations in by_code.items():
             findings.append(self._order_finding(prop, code, obligations))
         if _verdict(findings) is Verdict.VIOLATED:

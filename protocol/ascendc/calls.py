@@ -146,8 +146,7 @@ def _explained_call(lo: Lowering, parts: list[Node], scope: list[str], name: str
     from_facts = lo.frame.context.source.place is not None
     if name in HELPERS and tuple(scope) in STANDARD and (name != "ceil_div" or from_facts):
         return _helper(lo, parts[-1], scope, name, node)
-    fact = lo.facts.functions.get(name)
-    if fact is not None:
+    if not scope and name in lo.facts.functions:
         return _fact_function(lo, name, node)
     contract = lo.facts.contracts.get(name)
     if contract is not None:

@@ -199,6 +199,7 @@ class Index:
     """Declarations with a syntax error inside: they may hide others that follow them."""
     usings: set[Namespace] = field(default_factory=set)
     """Namespaces that a ``using`` opens, anywhere in the sources, as written."""
+    namespace_aliases: dict[str, Span] = field(default_factory=dict)
 
     def find(self, table: dict[str, list[D]], name: str, scope: Sequence[str], here: Namespace) -> list[D]:
         """The declarations that ``scope::name`` means in namespace ``here``; all of one namespace.
@@ -208,6 +209,9 @@ class Index:
         it where, so that is refused: raises UnsupportedError.
         """
         wanted = tuple(scope)
+        for part in wanted:
+            if part in self.namespace_aliases:
+                raise UnsupportedError(f"{part}, a namespace alias", self.namespace_aliases[part])
         if here == GLOBAL:  # `::name`
             return [d for d in table.get(name, ()) if d.namespace == wanted]
         by_base: dict[Namespace, list[D]] = {}

@@ -257,6 +257,8 @@ class _Builder:
         for place in sorted(usage.contracts):
             yield Assumption("contract", usage.contracts[place])
         if usage.contracts:
+            text = "which rows, segments and buffers an opaque call means is taken from its own arguments"
+            yield Assumption("contract-arguments", text)
             yield Assumption("every-block-has-output", "every launched block has output in every opaque call")
 
 

@@ -90,6 +90,9 @@ class _Builder:
             names = tuple(part.strip() for part in match[2].decode().split("::") if part.strip())
             self.index.usings.add(names if match[1] else names[:-1])
         self.index.usings.discard(())
+        pragma = re.search(rb"\b_Pragma\b", source.prepared.text)
+        if pragma is not None:
+            raise UnsupportedError("_Pragma", source.span_at(pragma.start()))
         self.refuse_macro_names(source)
         self.scope(source.root, ())
         self.entries(source)
@@ -104,6 +107,10 @@ class _Builder:
         }
         for decl in classes:
             hidden = sorted(members & {parameter.name for parameter in decl.templates})
+            own = {parameter.name for parameter in decl.templates}
+            for base in decl.bases:
+                if own & set(re.findall(r"\w+", text_of(base))):
+                    decl.unclear = f"its base {text_of(base)} depends on its template parameters"
             if decl.bases and hidden:
                 decl.unclear = f"its template parameter {hidden[0]} has the name of a class member"
 
@@ -138,6 +145,9 @@ class _Builder:
                     self.scope(body, namespace)
                 elif body is not None:
                     self.declaration(body, namespace, templates)
+            case "namespace_alias_definition":
+                short = text_of(node.child_by_field_name("name"))
+                self.index.namespace_aliases[short] = self.source.span_at(node.start_byte)
             case "template_declaration":
                 parameters = self.templates(node)
                 for child in named(node)[1:]:

@@ -118,6 +118,9 @@ def _bindings(
     if owner is not None:
         bindings = dict(owner.bindings)
         own = owner.bindings[len(owner.bindings) - len(owner.decl.templates) :]
+        if decl.class_templates:  # the definition names the class's parameters itself
+            for name, _ in own:
+                bindings.pop(name, None)
         for parameter, (_, value) in zip(decl.class_templates, own, strict=False):
             bindings[parameter.name] = value
     given = part.child_by_field_name("arguments") if part is not None else None

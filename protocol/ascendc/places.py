@@ -178,10 +178,11 @@ def _builtin_name(lo: Lowering, parts: list[Node], scope: list[str], name: str) 
 
 
 def _fact_constant(lo: Lowering, parts: list[Node], scope: list[str], name: str) -> Value | None:
-    fact = lo.facts.constants.get(name)
+    written = "::".join([*scope, name])
+    fact = lo.facts.constants.get(written)
     if fact is None:
         return None
-    lo.usage.facts["constant", name] = f"{name} = {fact.value} ({fact.type})"
+    lo.usage.facts["constant", written] = f"{written} = {fact.value} ({fact.type})"
     return lo.converted(Const(fact.value), lo.named_type(fact.type), parts[-1])
 
 

@@ -605,7 +605,23 @@ def test_a_name_of_several_visible_namespaces_is_refused(lower: Lower, before: s
          "struct D : A, B { using B::F; };", "brings names in"),
         ("struct A { static constexpr int K = 1; };"
          "template<int K> struct T : A { int F() { return K; } }; using D = T<0>;", "template parameter K"),
+        ("inline int G() { return 1; } template<typename X> struct B { int G() { return 0; } };"
+         "template<typename X> struct T : B<X> { int F() { return G(); } }; using D = T<int>;",
+         "depends on its template parameters"),
+        ("namespace o { constexpr int K = 1; } namespace a { constexpr int K = 0; }"
+         "namespace q { namespace a = ::o; inline int G() { return a::K; } }"
+         "struct D { int F() { return q::G(); } };", "a namespace alias"),
+        ('_Pragma("once") struct D { int F() { return 0; } };', "_Pragma"),
     ],
 )  # fmt: skip
 def test_classes_whose_names_are_unclear_are_refused(lower: Lower, before: str, reason: str) -> None:
     assert reason in refused(lower, "D d; CrossCoreSetFlag<2, PIPE_MTE3>(d.F());", before)
+
+
+def test_a_definition_outside_its_class_names_the_template_parameters(value_of: ValueOf) -> None:
+    """K in it is the constant: the class head's K is not in scope there."""
+    before = (
+        "constexpr int K = 7; template<int K> struct T { int F(); };"
+        "template<int N> int T<N>::F() { return K * 10 + N; }"
+    )
+    assert value_of("t.F()", before, "T<3> t;") == 73

@@ -200,7 +200,7 @@ def test_a_contract_becomes_a_compute(load_text: LoadText) -> None:
     assert (str(write.address), str(write.bytes)) == ("out", "m * 2")
     assert compute.span.line == 5
     codes = [a.code for a in protocol.assumptions]
-    assert codes[-2:] == ["contract", "every-block-has-output"]
+    assert codes[-3:] == ["contract", "contract-arguments", "every-block-has-output"]
     contract = next(a.text for a in protocol.assumptions if a.code == "contract")
     assert "gemm call at" in contract
     assert "kernel.h:5" in contract

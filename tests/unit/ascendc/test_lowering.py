@@ -186,7 +186,7 @@ def test_words_in_memory(lower: Lower) -> None:
 CLASSES = """
 namespace util {
 template <typename T, uint32_t Depth = 4, bool Wide = false>
-class Ring : public Base<T> {
+class Ring : public Base<uint64_t> {
 public:
   __aicore__ inline Ring() {}
   __aicore__ inline Ring(uint32_t first, uint32_t second = 2) : first_(first), second_{second} { third_ = 3; }
