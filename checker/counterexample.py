@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from ..protocol.errors import Mc2proofError, TraceError
 from ..protocol.evaluate import Value
@@ -55,39 +56,40 @@ class Failure:
 
 def counterexample(instance: Instance, property_name: str, code: str) -> Counterexample | None:
     """The shortest timing found that shows fault ``code`` of ``property_name``; None: none found."""
-    values = dict(instance.values)
-    failure = _failure(instance, property_name, code)
-    before = None
-    while before != values:
-        before = values
-        for name in _shrinkable(instance.protocol):
-            for candidate in _candidates(instance.protocol, values, name):
-                smaller = _unrolled(instance, candidate)
-                found = None if smaller is None else _failure(smaller, property_name, code)
-                if found is not None:
-                    values, failure = candidate, found
-                    break
-    if failure is None:
-        return None
-    return _shown(failure, property_name, code)
+    _, smaller = _shrunk(instance, lambda candidate: _failure(candidate, property_name, code))
+    failure = smaller or _failure(instance, property_name, code)
+    return None if failure is None else _shown(failure, property_name, code)
 
 
 def smallest_values(instance: Instance, fails: Callable[[Instance], bool]) -> Mapping[str, Value]:
     """Smaller parameters at which ``fails(instance)`` still holds: for faults found by counting."""
-    values = dict(instance.values)
+    values, _ = _shrunk(instance, lambda candidate: fails(candidate) or None)
+    return values
+
+
+# --- shrinking --------------------------------------------------------------------------------
+
+
+T = TypeVar("T")
+
+
+def _shrunk(instance: Instance, find: Callable[[Instance], T | None]) -> tuple[dict[str, Value], T | None]:
+    """The smallest parameters found at which ``find`` still finds something, and what it finds there.
+
+    None: nothing smaller than ``instance`` has it.
+    """
+    values, found = dict(instance.values), None
     before = None
     while before != values:
         before = values
         for name in _shrinkable(instance.protocol):
             for candidate in _candidates(instance.protocol, values, name):
                 smaller = _unrolled(instance, candidate)
-                if smaller is not None and fails(smaller):
-                    values = candidate
+                here = None if smaller is None else find(smaller)
+                if here is not None:
+                    values, found = candidate, here
                     break
-    return values
-
-
-# --- shrinking --------------------------------------------------------------------------------
+    return values, found
 
 
 def _shrinkable(protocol: Protocol) -> list[str]:

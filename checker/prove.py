@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from ..protocol.errors import LimitError, ParameterError, UnsupportedError
 from ..protocol.evaluate import Value
-from ..protocol.instance import Instance
 from ..protocol.profile import BarrierAll, Profile
 from ..protocol.program import Protocol
 from ..protocol.unroll import Limits, check_values, unroll
@@ -125,12 +124,9 @@ def _prove_one(
             barrier_all=barrier_all or BarrierAll.VEC,
             limits=limits,
         )
-    except LimitError as error:
-        run.results += _undecided(subjects, chosen, Verdict.UNKNOWN, str(error))
-        _note(run, protocol, None, barrier_all, profile)
-        return
-    except UnsupportedError as error:
-        run.results += _undecided(subjects, chosen, Verdict.UNSUPPORTED, str(error))
+    except (LimitError, UnsupportedError) as error:
+        verdict = Verdict.UNKNOWN if isinstance(error, LimitError) else Verdict.UNSUPPORTED
+        run.results += _undecided(subjects, chosen, verdict, str(error))
         _note(run, protocol, None, barrier_all, profile)
         return
     analysis = analyse(instance)
@@ -198,10 +194,3 @@ def _z3_version(results: Sequence[Result]) -> str | None:
     import z3
 
     return str(z3.get_version_string())
-
-
-def instance_of(
-    protocol: Protocol, values: Mapping[str, Value], *, profile: Profile, barrier_all: BarrierAll
-) -> Instance:
-    """The instance that a report with these inputs speaks of."""
-    return unroll(protocol, values, profile=profile, barrier_all=barrier_all)
