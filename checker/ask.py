@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from ..protocol.trace import write_setup
 from ..protocol.unroll import Limits
 from .analysis import Analysis
 from .engine import Declined, Engine, Stuck
@@ -110,8 +111,7 @@ def _disagreement(analysis: Analysis, a: Answers, b: Answers, where: str) -> Eng
     content = {
         "program": instance.protocol.digest(),
         "parameters": dict(instance.values),
-        "profile": instance.profile.name,
-        "barrier_all": instance.barrier_all.value,
+        "setup": write_setup(instance.setup),
         "property": where,
         a.engine: {"stuck": a.stuck is not None, "violated": a.violated},
         b.engine: {"stuck": b.stuck is not None, "violated": b.violated},

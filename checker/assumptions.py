@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..protocol.instance import Kind
-from ..protocol.profile import BarrierAll, Profile
+from ..protocol.profile import BarrierAll
 from ..protocol.program import Barrier, Protocol, Put, statements
+from ..protocol.setup import Setup
 from .analysis import Analysis
 from .obligations import all_events, shared_regions
 from .report import AssumptionNote
@@ -14,18 +15,17 @@ from .static import collides_with_barrier, flag_range
 def assumptions_of(
     protocol: Protocol,
     analysis: Analysis | None,
-    barrier_all: BarrierAll | None,
-    profile: Profile,
+    setup: Setup,
 ) -> list[AssumptionNote]:
     """The assumptions on which the verdicts about ``protocol`` rest, in a fixed order."""
     used = [s for program in protocol.programs.values() for s in statements(program)]
     notes = []
     if any(isinstance(s, Barrier) and s.function == "aclshmem_barrier_all" for s in used):
-        notes.append(_barrier_note(barrier_all))
+        notes.append(_barrier_note(setup.barrier_all))
     notes.append(AssumptionNote("one-launch", "one launch; what a second launch may do is not judged"))
     notes.append(AssumptionNote("flags-cleared", "all flag counters are 0 when the launch begins"))
-    if not profile.native_puts and any(isinstance(s, Put) for s in used):
-        text = f"{profile.name} has no UDMA: its puts are taken to behave as on ascend950"
+    if not setup.profile.native_puts and any(isinstance(s, Put) for s in used):
+        text = f"{setup.profile.name} has no UDMA: its puts are taken to behave as on ascend950"
         notes.append(AssumptionNote("puts-emulated", text))
     if analysis is not None and collides_with_barrier(flag_range(analysis.sync, strict_ids=False)):
         text = "the barrier's own flags are undisturbed, although a user's flag meets them"

@@ -20,7 +20,7 @@ from ..protocol.order import PIPES
 from ..protocol.program import For, Pipe, Protocol, statements
 from ..protocol.replay import ShownStep, run
 from ..protocol.sync import Sync
-from ..protocol.trace import Claim, Trace, encode, to_words, write_actions
+from ..protocol.trace import Claim, Trace, encode, to_words, write_actions, write_setup
 from ..protocol.unroll import Limits, unroll
 from .analysis import Analysis, analyse
 from .engine import Declined, Stuck
@@ -120,7 +120,7 @@ def _candidates(protocol: Protocol, values: Mapping[str, Value], name: str) -> I
 
 def _unrolled(like: Instance, values: Mapping[str, Value]) -> Instance | None:
     try:
-        return unroll(like.protocol, values, profile=like.profile, barrier_all=like.barrier_all, limits=SMALL)
+        return unroll(like.protocol, values, like.setup, limits=SMALL)
     except Mc2proofError:
         return None  # smaller parameters may make no sense to this program
 
@@ -332,8 +332,8 @@ def _shown(failure: Failure, property_name: str, code: str) -> Counterexample:
         conflict = conflict_of(failure.analysis, failure.obligation, failure.case)
     parameters = _plain(instance.values)
     trace = Trace(
-        instance.protocol.digest(), parameters, instance.profile.name, instance.barrier_all.value,
-        property_name, code, conflict, claim, write_actions(actions),
+        instance.protocol.digest(), parameters, write_setup(instance.setup), property_name, code, conflict,
+        claim, write_actions(actions),
     )  # fmt: skip
     return Counterexample(parameters, conflict, [_step(s) for s in steps], encode(trace))
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 
 from ..protocol.errors import LimitError, ParameterError, UnsupportedError
 from ..protocol.evaluate import Value
-from ..protocol.profile import BarrierAll, Profile
+from ..protocol.parameters import check_values
 from ..protocol.program import Protocol
-from ..protocol.unroll import Limits, check_values, unroll
+from ..protocol.setup import Setup
+from ..protocol.unroll import Limits, unroll
 from .analysis import Analysis, analyse, collection_paused
 from .ask import Answers, ask, compare
 from .assumptions import assumptions_of
@@ -44,9 +45,8 @@ class _Run:
 def prove_protocols(
     protocols: Sequence[Protocol],
     values: Mapping[str, Value],
+    setup: Setup | None = None,
     *,
-    profile: Profile,
-    barrier_all: BarrierAll | None = None,
     strict_ids: bool = False,
     properties: Sequence[str] = (),
     engine: str = "auto",
@@ -56,10 +56,10 @@ def prove_protocols(
 ) -> Report:
     """Decide ``properties`` (default: all) of ``protocols`` at the parameter ``values``.
 
-    Protocols with equal programs are decided once. ``barrier_all`` None takes vec and says so.
+    Protocols with equal programs are decided once.
     Raises ParameterError and SourceError for bad input, EngineDisagreement if engines differ.
     """
-    limits = limits or Limits()
+    setup, limits = setup or Setup(), limits or Limits()
     for name in properties:
         if name not in PROPERTIES:
             raise ParameterError("property", name, f"there is {', '.join(PROPERTIES)}")
@@ -75,14 +75,14 @@ def prove_protocols(
         subjects = [name for p in members for name in (p.subjects or (p.name,))]
         with collection_paused():
             _prove_one(
-                run, members[0], subjects, values, profile, barrier_all, strict_ids, chosen, engine,
+                run, members[0], subjects, values, setup, strict_ids, chosen, engine,
             cross_check, limits, progress or (lambda _: None),
         )  # fmt: skip
     return Report(
         tool=Tool(_version(), _z3_version(run.results)),
         program=ProgramNote(groups[0][0].digest(), sorted({f for p in protocols for f in p.files})),
         parameters=run.parameters,
-        profile=profile.name,
+        profile=setup.profile.name,
         assumptions=list(run.notes.values()),
         results=run.results,
         timing=run.timing,
@@ -102,8 +102,7 @@ def _prove_one(
     protocol: Protocol,
     subjects: list[str],
     values: Mapping[str, Value],
-    profile: Profile,
-    barrier_all: BarrierAll | None,
+    setup: Setup,
     strict_ids: bool,
     chosen: Sequence[str],
     engine: str,
@@ -117,17 +116,11 @@ def _prove_one(
     started = time.perf_counter()
     progress(f"unrolling {subjects[0]}")
     try:
-        instance = unroll(
-            protocol,
-            values,
-            profile=profile,
-            barrier_all=barrier_all or BarrierAll.VEC,
-            limits=limits,
-        )
+        instance = unroll(protocol, values, setup, limits=limits)
     except (LimitError, UnsupportedError) as error:
         verdict = Verdict.UNKNOWN if isinstance(error, LimitError) else Verdict.UNSUPPORTED
         run.results += _undecided(subjects, chosen, verdict, str(error))
-        _note(run, protocol, None, barrier_all, profile)
+        _note(run, protocol, None, setup)
         return
     analysis = analyse(instance)
     run.timed("unroll", started)
@@ -138,7 +131,7 @@ def _prove_one(
     table = rows(analysis, answers, subjects, chosen, strict_ids=strict_ids, needs_z3=engine == "auto")
     run.results += table
     run.timed("report", started)
-    _note(run, protocol, analysis, barrier_all, profile)
+    _note(run, protocol, analysis, setup)
 
 
 def _ask_engines(
@@ -172,10 +165,9 @@ def _note(
     run: _Run,
     protocol: Protocol,
     analysis: Analysis | None,
-    barrier_all: BarrierAll | None,
-    profile: Profile,
+    setup: Setup,
 ) -> None:
-    for note in assumptions_of(protocol, analysis, barrier_all, profile):
+    for note in assumptions_of(protocol, analysis, setup):
         run.notes.setdefault((note.code, note.text), note)
 
 

@@ -17,6 +17,7 @@ from mc2proof.hints import did_you_mean, shown_path, unknown
 from mc2proof.protocol.errors import ParameterError, SourceError
 from mc2proof.protocol.profile import PROFILES, BarrierAll, Profile
 from mc2proof.protocol.program import Protocol
+from mc2proof.protocol.setup import Setup
 from mc2proof.protocol.unroll import Limits
 from mc2proof.pyfile import load_protocol, split_reference
 from mc2proof.values import Given, check_names, checked_value, merge
@@ -146,8 +147,7 @@ def prove(
     return prove_protocols(
         chosen,
         values,
-        profile=hardware,
-        barrier_all=reading,
+        Setup(hardware, reading),
         strict_ids=strict_ids,
         properties=tuple(dict.fromkeys(properties)),
         engine=engine,

@@ -28,7 +28,7 @@ def list_json() -> list[Line]:
 def list_text() -> list[Line]:
     """The same as text."""
     protocols = [
-        [name, meaning, ", ".join(f"{n} {v}" for n, v in parameters.items() if v is not None)]
+        [name, meaning, ", ".join(f"{n} {v}" for n, v in parameters.items())]
         for name, meaning, parameters in _protocols()
     ]
     sections = (
@@ -42,10 +42,12 @@ def list_text() -> list[Line]:
     return lines[:-1]
 
 
-def _protocols() -> list[tuple[str, str, dict[str, int | None]]]:
+def _protocols() -> list[tuple[str, str, dict[str, int]]]:
     """Name, first line of the documentation, and default parameters of each shipped protocol."""
     found = []
     for name, make in BUILTIN.items():
         meaning = (make.__doc__ or "").strip().splitlines()[0]
-        found.append((name, meaning, {p.name: p.default for p in make().parameters}))
+        found.append(
+            (name, meaning, {p.name: p.default for p in make().parameters if isinstance(p.default, int)})
+        )
     return found

@@ -96,7 +96,7 @@ def _value(parameter: Parameter) -> str | Piece:
 def _region(region: Region) -> list[str | Piece]:
     size = "size not known" if region.bytes is None else f"{region.bytes} bytes"
     notes = [region.kind.value]
-    if region.alignment > 1:
+    if region.alignment is not None:
         notes.append(f"aligned to {region.alignment}")
     if region.covered:
         notes.append("every byte is to be written once")

@@ -112,11 +112,12 @@ class ProtocolBuilder:
         *,
         low: int = 0,
         high: int | None = None,
-        default: int | None = None,
+        default: Operand | None = None,
         meaning: str = "",
     ) -> Expr:
         """Declare a parameter and return its variable; ``ranks`` and ``blocks`` must be declared."""
-        self._parameters.append(Parameter(name, low, high, default, CType.I64, meaning))
+        plain = default if default is None or isinstance(default, int) else as_expr(default)
+        self._parameters.append(Parameter(name, low, high, plain, CType.I64, meaning))
         return Var(name, CType.I64, VarKind.PARAMETER)
 
     def region(
@@ -125,7 +126,7 @@ class ProtocolBuilder:
         kind: RegionKind,
         size: Operand | None = None,
         *,
-        alignment: int = 1,
+        alignment: int | None = None,
         covered: bool = False,
     ) -> str:
         """Declare a memory region of ``size`` bytes on every rank; returns its name."""

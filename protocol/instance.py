@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from .profile import BarrierAll, BarrierForm, Profile
+from .profile import BarrierForm, Profile
 from .program import Operation, Pipe, Protocol, Role, SetEvent, SetFlag, Span, WaitEvent, WaitFlag
+from .setup import Setup
 
 
 class Kind(Enum):
@@ -122,7 +123,7 @@ class Absent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A protocol at concrete parameters on a profile.
+    """A protocol at concrete parameters, for a setup.
 
     ``barriers`` are the forms in use by name: functions of one form are one barrier.
     ``straight_line``: no event branches on memory at run time. ``wraps`` and ``absent`` are what
@@ -131,13 +132,17 @@ class Instance:
 
     protocol: Protocol
     values: Mapping[str, int | tuple[int, ...]]
-    profile: Profile
-    barrier_all: BarrierAll
+    setup: Setup
     cores: tuple[Core, ...]
     barriers: Mapping[str, BarrierForm] = field(default_factory=dict)
     wraps: tuple[Wrap, ...] = ()
     absent: tuple[Absent, ...] = ()
     straight_line: bool = True
+
+    @property
+    def profile(self) -> Profile:
+        """The hardware it runs on."""
+        return self.setup.profile
 
     @property
     def ranks(self) -> int:

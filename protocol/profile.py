@@ -97,6 +97,9 @@ class Profile:
     counter_cap: int = 15  # devkit CrossCoreSetFlag: beyond it the core aborts or freezes
     event_ids: range = range(8)  # devkit SetFlag/WaitFlag (6 and 7 are used by the system)
     system_event_ids: frozenset[int] = frozenset({6, 7})  # same page: used by the system
+    cores: int | None = None  # AI cores of a device; None: not known (devkit SyncAll)
+    flags_merge: bool = False  # outside the devkit: one report says an unconsumed set is lost
+    matmul_objects: int = 0  # devkit SyncAll: N objects of the Matmul API take the ids 0 .. 2N-1
     put_limit: int = 256 << 20  # shmem: at most 256 MB a request
     native_puts: bool = True  # shmem: UDMA exists on dav-3510 only
     barriers: Mapping[str, Mapping[BarrierAll, BarrierForm]] = field(default_factory=lambda: BARRIERS)

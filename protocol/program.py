@@ -160,12 +160,15 @@ Block = tuple[Statement, ...]
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A number that a run fixes: its domain, and the value used when none is given."""
+    """A number that a run fixes: its domain, and the value used when none is given.
+
+    A default may be an expression over other parameters. ``blocks`` follows ``ranks`` without one.
+    """
 
     name: str
     low: int = 0
     high: int | None = None
-    default: int | None = None
+    default: int | Expr | None = None
     type: CType = CType.I64
     meaning: str = ""
     from_facts: bool = False
@@ -175,13 +178,14 @@ class Parameter:
 class Region:
     """A memory region of every rank; ``bytes`` None: its size is not known and not checked.
 
-    ``covered``: an output whose every byte must be written exactly once.
+    ``alignment`` of its base in bytes, None: not known. ``covered``: an output whose every byte must
+    be written exactly once.
     """
 
     name: str
     kind: RegionKind
     bytes: Expr | None = None
-    alignment: int = 1
+    alignment: int | None = None
     covered: bool = False
 
 

@@ -12,10 +12,10 @@ from .describe import barrier_name, core_name, describe_event, describe_landing,
 from .errors import TraceError
 from .instance import Instance, Kind
 from .machine import Action, ActionKind, Machine, Moment, State
-from .profile import PROFILES, BarrierAll, Profile
+from .profile import PROFILES, Profile
 from .program import Protocol
 from .sync import Counter
-from .trace import Claim, decode, from_words, read_actions
+from .trace import Claim, decode, from_words, read_actions, read_setup
 from .unroll import Limits, unroll
 
 
@@ -59,15 +59,9 @@ def replay(
     if protocol is None:
         known = ", ".join(f"{p.name} ({p.digest()})" for p in protocols)
         raise TraceError(f"the trace is of program {trace.digest}, not of {known}")
-    profile = next((p for p in profiles if p.name == trace.profile), PROFILES.get(trace.profile))
-    if profile is None:
-        raise TraceError(f"the trace uses profile {trace.profile}, which is not known")
-    try:
-        reading = BarrierAll(trace.barrier_all)
-    except ValueError as error:
-        raise TraceError(f"the trace reads barriers as {trace.barrier_all!r}") from error
+    setup = read_setup(trace.setup, {**PROFILES, **{p.name: p for p in profiles}})
     values = {n: tuple(v) if isinstance(v, list) else v for n, v in trace.parameters.items()}
-    instance = unroll(protocol, values, profile=profile, barrier_all=reading, limits=limits)
+    instance = unroll(protocol, values, setup, limits=limits)
     steps, reproduced = run(instance, read_actions(trace.actions), trace.claim)
     return Replay(protocol, trace.parameters, trace.property, trace.code, trace.conflict, steps, reproduced)
 

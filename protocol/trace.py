@@ -10,13 +10,17 @@ from __future__ import annotations
 import base64
 import binascii
 import zlib
+from collections.abc import Mapping
+from dataclasses import replace
 
 import msgspec
 
 from .errors import TraceError
 from .machine import Action, ActionKind, Moment, Phase
+from .profile import BarrierAll, Profile
+from .setup import Injected, Setup
 
-PREFIX = "v1:"
+PREFIX = "v2:"
 
 
 class Claim(msgspec.Struct, frozen=True, array_like=True):
@@ -31,13 +35,25 @@ class Claim(msgspec.Struct, frozen=True, array_like=True):
     counter: tuple[int, int, str, int] | None = None
 
 
+class SetupNote(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A `Setup` as a trace carries it: the profile by name, with what was chosen for it."""
+
+    profile: str
+    barrier_all: str | None = None
+    launches: int = 1
+    flags_cleared: bool = False
+    faults: list[str] = []
+    cores: int | None = None
+    flags_merge: bool = False
+    matmul_objects: int = 0
+
+
 class Trace(msgspec.Struct, frozen=True):
     """One timing of one instance, and what it shows."""
 
     digest: str
     parameters: dict[str, int | list[int]]
-    profile: str
-    barrier_all: str
+    setup: SetupNote
     property: str
     code: str
     conflict: list[str]
@@ -61,6 +77,41 @@ def decode(text: str) -> Trace:
         return msgspec.json.decode(zlib.decompress(packed), type=Trace)
     except (ValueError, UnicodeError, binascii.Error, zlib.error, msgspec.MsgspecError) as error:
         raise TraceError("the trace is damaged or cut off: copy it whole") from error
+
+
+def write_setup(setup: Setup) -> SetupNote:
+    """``setup`` in the form that a trace carries."""
+    return SetupNote(
+        setup.profile.name,
+        None if setup.barrier_all is None else setup.barrier_all.value,
+        setup.launches,
+        setup.flags_cleared,
+        sorted(fault.value for fault in setup.faults),
+        setup.profile.cores,
+        setup.profile.flags_merge,
+        setup.profile.matmul_objects,
+    )
+
+
+def read_setup(note: SetupNote, profiles: Mapping[str, Profile]) -> Setup:
+    """The setup of `write_setup`; ``profiles`` by name. Raises TraceError."""
+    if note.profile not in profiles:
+        raise TraceError(f"the trace uses profile {note.profile}, which is not known")
+    try:
+        return Setup(
+            replace(
+                profiles[note.profile],
+                cores=note.cores,
+                flags_merge=note.flags_merge,
+                matmul_objects=note.matmul_objects,
+            ),
+            None if note.barrier_all is None else BarrierAll(note.barrier_all),
+            note.launches,
+            note.flags_cleared,
+            frozenset(map(Injected, note.faults)),
+        )
+    except ValueError as error:
+        raise TraceError(f"the trace was made for what is not known here: {error}") from error
 
 
 def write_actions(actions: list[Action]) -> str:

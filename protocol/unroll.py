@@ -13,13 +13,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
 
-from .cinteger import fits
-from .errors import LimitError, ParameterError, SourceError, UnsupportedError
+from .errors import LimitError, SourceError, UnsupportedError
 from .evaluate import Value
 from .expr import Element, Var, variables
 from .generate import Generated, generate
 from .instance import Absent, Core, CoreId, Event, Instance, Kind, Wrap
-from .profile import ASCEND950, BarrierAll, BarrierForm, Profile
+from .parameters import check_values
+from .profile import BarrierForm
 from .program import (
     ALL_PIPES,
     Assign,
@@ -37,6 +37,7 @@ from .program import (
     expressions,
     statements,
 )
+from .setup import Setup
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,27 +59,26 @@ NO_PROGRAM = (END_EVENT,)
 def unroll(
     protocol: Protocol,
     values: Mapping[str, Value],
+    setup: Setup | None = None,
     *,
-    profile: Profile = ASCEND950,
-    barrier_all: BarrierAll = BarrierAll.VEC,
     limits: Limits | None = None,
 ) -> Instance:
-    """The instance of ``protocol`` at ``values``.
+    """The instance of ``protocol`` at ``values``, for ``setup`` (default: all its defaults).
 
     Raises ParameterError for missing, unknown or out-of-domain values, LimitError when the
     predicted size exceeds ``limits.max_events``, UnsupportedError for an executed operation that is
     not decided, SourceError where the program itself computes nonsense (division by zero).
     """
-    limits = limits or Limits()
+    setup, limits = setup or Setup(), limits or Limits()
     complete = check_values(protocol, values)
     _check_names(protocol)
     _check_regions(protocol)
     ranks, blocks = complete["ranks"], complete["blocks"]
     assert isinstance(ranks, int)
     assert isinstance(blocks, int)
-    barriers = _barrier_forms(protocol, profile, barrier_all)
+    barriers = _barrier_forms(protocol, setup)
     programs = {
-        role: generate(protocol, program, role, complete, profile, barriers)
+        role: generate(protocol, program, role, complete, setup.profile, barriers)
         for role, program in protocol.programs.items()
     }
     subs = {Role.AIV: protocol.vectors_per_cube, Role.AIC: 1}
@@ -102,7 +102,7 @@ def unroll(
         for core in (CoreId(rank, role, block, sub),)
     ]
     return Instance(
-        protocol, complete, profile, barrier_all, tuple(cores),
+        protocol, complete, setup, tuple(cores),
         {form.name: form for form in barriers.values()},
         tuple(runner.wraps), tuple(runner.absent),
     )  # fmt: skip
@@ -159,49 +159,14 @@ def _check_regions(protocol: Protocol) -> None:
                     raise SourceError(f"region {address.region} is not declared", statement.span)
 
 
-def check_values(protocol: Protocol, values: Mapping[str, Value]) -> dict[str, Value]:
-    """``values`` completed with defaults, in the order of the protocol's parameters.
-
-    Raises ParameterError: for an unknown name, for a value outside its domain or type, and once for
-    all names without a value.
-    """
-    for name, value in values.items():
-        if protocol.parameter(name) is None:
-            known = ", ".join(p.name for p in protocol.parameters)
-            raise ParameterError(name, value, f"{protocol.name} has no such parameter (it has {known})")
-    complete: dict[str, Value] = {}
-    missing: list[str] = []
-    for p in protocol.parameters:
-        given = values.get(p.name, p.default)
-        if given is None and p.name == "blocks":
-            given = complete.get("ranks")
-        if given is None:
-            if p.name != "blocks" or "ranks" not in missing:  # blocks follows ranks
-                missing.append(p.name)
-            continue
-        for item in given if isinstance(given, tuple) else (given,):
-            high = p.type.high if p.high is None else p.high
-            if not p.low <= item <= high or not fits(p.type, item):
-                domain = f"at least {p.low}" if p.high is None and item < p.low else f"from {p.low} to {high}"
-                raise ParameterError(p.name, item, f"must be {domain}")
-        complete[p.name] = given
-    if missing:
-        raise ParameterError(
-            ", ".join(missing),
-            None,
-            f"no value given (--set {missing[0]}=VALUE, or its own option)",
-        )
-    return complete
-
-
-def _barrier_forms(protocol: Protocol, profile: Profile, barrier_all: BarrierAll) -> dict[str, BarrierForm]:
+def _barrier_forms(protocol: Protocol, setup: Setup) -> dict[str, BarrierForm]:
     forms = {}
     for program in protocol.programs.values():
         for statement in statements(program):
             if isinstance(statement, Barrier):
-                if statement.function not in profile.barriers:
+                if statement.function not in setup.profile.barriers:
                     raise UnsupportedError(f"barrier {statement.function}", statement.span)
-                forms[statement.function] = profile.barriers[statement.function][barrier_all]
+                forms[statement.function] = setup.profile.barriers[statement.function][setup.reading]
     return dict(sorted(forms.items()))
 
 

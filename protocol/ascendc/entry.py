@@ -220,7 +220,7 @@ class _Builder:
         self.shared.usage.facts["region", parameter] = (
             f"{parameter} is the {kind.name.lower()} region {name}"
             + (f" of {fact.bytes} bytes" if fact.bytes else "")
-            + (f", aligned to {fact.alignment}" if fact.alignment > 1 else "")
+            + (f", aligned to {fact.alignment}" if fact.alignment else "")
         )
         return Region(name, kind, size, fact.alignment, fact.covered)
 

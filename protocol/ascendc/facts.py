@@ -48,7 +48,7 @@ class RegionFact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     name: str
     kind: str
     bytes: str | None = None
-    alignment: int = 1
+    alignment: int | None = None
     covered: bool = False
 
 
@@ -155,4 +155,8 @@ def _check(facts: Facts, name: str) -> None:
             f"regions.{key}",
             f"kind {region.kind} is none of {kinds}",
         )
-        expect(region.alignment > 0, f"regions.{key}", f"alignment {region.alignment}")
+        expect(
+            region.alignment is None or region.alignment > 0,
+            f"regions.{key}",
+            f"alignment {region.alignment}",
+        )

@@ -95,5 +95,5 @@ def snapshot() -> Callable[[str, str], None]:
 def _without_accidents(text: str) -> str:
     """Digests, traces and places in the shipped package change with what they identify."""
     text = re.sub(r"\b[0-9a-f]{16}\b", "<digest>", text)
-    text = re.sub(r"v1:[\w=-]+", "<trace>", text)
+    text = re.sub(r"v2:[\w=-]+", "<trace>", text)
     return re.sub(r" +\S*/builtin\.py:\d+", "  builtin.py:<line>", text)

@@ -27,6 +27,7 @@ from mc2proof.checker.smt_times import Times
 from mc2proof.protocol.profile import PROFILES, BarrierAll
 from mc2proof.protocol.program import Protocol
 from mc2proof.protocol.replay import replay
+from mc2proof.protocol.setup import Setup
 from mc2proof.protocol.unroll import Limits, unroll
 
 HERE = Path(__file__).parent
@@ -72,6 +73,10 @@ class Entry:
         return {n: tuple(v) if isinstance(v, list) else v for n, v in self.parameters.items()}
 
     @property
+    def setup(self) -> Setup:
+        return Setup(PROFILES[self.profile], BarrierAll(self.barrier_all))
+
+    @property
     def known(self) -> Known:
         return Known(**self.known_bug) if self.known_bug else Known(rows=[], reason="")
 
@@ -86,21 +91,14 @@ class Entry:
         return prove_protocols(
             [self.build()],
             self.values,
-            profile=PROFILES[self.profile],
-            barrier_all=BarrierAll(self.barrier_all),
+            self.setup,
             strict_ids=self.strict_ids,
             engine=engine,
             **options,
         )
 
     def analysis(self) -> Analysis:
-        instance = unroll(
-            self.build(),
-            self.values,
-            profile=PROFILES[self.profile],
-            barrier_all=BarrierAll(self.barrier_all),
-        )
-        return analyse(instance)
+        return analyse(unroll(self.build(), self.values, self.setup))
 
 
 @cache

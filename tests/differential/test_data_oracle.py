@@ -18,6 +18,7 @@ from mc2proof.fuzz.mutants import MUTATIONS, mutate
 from mc2proof.protocol.instance import Access, Instance, Kind
 from mc2proof.protocol.machine import Action, Machine, Phase, State
 from mc2proof.protocol.profile import ASCEND950, BarrierAll, Hold
+from mc2proof.protocol.setup import Setup
 from mc2proof.protocol.unroll import unroll
 
 MOST_STATES = 12_000
@@ -147,7 +148,7 @@ def protocols(count: int) -> Iterator[tuple[int, Instance]]:
         reading = random.choice((BarrierAll.VEC, BarrierAll.VEC, BarrierAll.SOFT))
         first = list(MUTATIONS)[number % len(MUTATIONS)]
         mutant = mutate(BASES[name], random, changes=random.choice((1, 1, 2)), first=first)
-        yield number, unroll(mutant.protocol, values, profile=profile, barrier_all=reading)
+        yield number, unroll(mutant.protocol, values, Setup(profile, reading))
 
 
 def test_readers_are_misled_where_the_rows_say_so() -> None:

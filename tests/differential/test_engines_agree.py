@@ -22,6 +22,7 @@ from mc2proof.fuzz.mutants import MUTATIONS, Mutant, mutate
 from mc2proof.protocol.instance import Instance
 from mc2proof.protocol.profile import ASCEND950, BarrierAll, Hold
 from mc2proof.protocol.program import Protocol
+from mc2proof.protocol.setup import Setup
 from mc2proof.protocol.unroll import Limits, unroll
 
 LIMITS = Limits(max_states=50_000)
@@ -56,7 +57,7 @@ def small_instance(number: int) -> tuple[Mutant, Instance]:
     reading = random.choice((BarrierAll.VEC,) * 6 + (BarrierAll.SOFT, BarrierAll.MIX))
     first = list(MUTATIONS)[number % len(MUTATIONS)]
     mutant = mutate(BASES[name], random, changes=random.choice((0, 1, 1, 1, 2)), first=first)
-    return mutant, unroll(mutant.protocol, values, profile=profile, barrier_all=reading)
+    return mutant, unroll(mutant.protocol, values, Setup(profile, reading))
 
 
 def check(number: int, tally: Tally) -> None:

@@ -15,6 +15,7 @@ from mc2proof.checker.report import Report, Verdict
 from mc2proof.protocol.builtin import ring_all_to_all
 from mc2proof.protocol.profile import ASCEND950, BarrierAll, Hold
 from mc2proof.protocol.program import Protocol
+from mc2proof.protocol.setup import Setup
 from mc2proof.protocol.unroll import unroll
 
 MEMORY = {"no-read-before-write", "no-overwrite-before-read", "no-write-conflict"}
@@ -61,9 +62,8 @@ def prove(kernel: Protocol, **options: object) -> Report:
     values = {"ranks": 4, "buffer_size": 4, "tile_cnt": 9}
     given = {k: v for k, v in options.items() if isinstance(v, int) and not isinstance(v, bool)}
     rest = {k: v for k, v in options.items() if k not in given}
-    rest.setdefault("profile", ASCEND950)
-    rest.setdefault("barrier_all", BarrierAll.VEC)
-    return prove_protocols([kernel], values | given, **rest)  # type: ignore[arg-type]
+    setup = Setup(**{n: rest.pop(n) for n in ("profile", "barrier_all") if n in rest})  # type: ignore[arg-type]
+    return prove_protocols([kernel], values | given, setup, **rest)  # type: ignore[arg-type]
 
 
 def violated(report: Report) -> set[str]:

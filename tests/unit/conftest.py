@@ -14,6 +14,7 @@ from mc2proof.protocol.errors import Mc2proofError
 from mc2proof.protocol.instance import Instance
 from mc2proof.protocol.profile import ASCEND950, BarrierAll, Profile
 from mc2proof.protocol.program import Protocol
+from mc2proof.protocol.setup import Setup
 from mc2proof.protocol.unroll import unroll
 
 # The same examples in every run, no files left behind, no verdict by the clock.
@@ -33,7 +34,7 @@ def mutants_of(seed: int, count: int, *, changes: int = 2) -> Iterator[tuple[Mut
         mutant = mutate(random.choice(list(BASES.values())), random, changes=random.randint(0, changes))
         values = random.choice((SMALL, SMALL, TWO_BLOCKS))
         try:
-            instance = unroll(mutant.protocol, values, barrier_all=random.choice(READINGS))
+            instance = unroll(mutant.protocol, values, Setup(barrier_all=random.choice(READINGS)))
         except Mc2proofError:
             continue
         made += 1
@@ -76,6 +77,6 @@ def instantiate() -> Callable[..., Instance]:
         barrier_all: BarrierAll = BarrierAll.VEC,
         **values: int | tuple[int, ...],
     ) -> Instance:
-        return unroll(protocol, {"ranks": 1, "blocks": 1} | values, profile=profile, barrier_all=barrier_all)
+        return unroll(protocol, {"ranks": 1, "blocks": 1} | values, Setup(profile, barrier_all))
 
     return made

@@ -10,16 +10,17 @@ from mc2proof.checker.prove import prove_protocols
 from mc2proof.checker.report import Counterexample, Finding
 from mc2proof.protocol.builder import ProtocolBuilder
 from mc2proof.protocol.builtin import ring_all_to_all
-from mc2proof.protocol.profile import ASCEND950, BarrierAll
+from mc2proof.protocol.profile import BarrierAll
 from mc2proof.protocol.program import Pipe, Protocol, Role
 from mc2proof.protocol.replay import replay
+from mc2proof.protocol.setup import Setup
 from mc2proof.protocol.unroll import unroll
 
 Start = Callable[..., ProtocolBuilder]
 
 
 def first_finding(protocol: Protocol, name: str, **values: Any) -> Finding:
-    report = prove_protocols([protocol], values, profile=ASCEND950, properties=[name])
+    report = prove_protocols([protocol], values, properties=[name])
     (result,) = report.results
     return result.findings[0]
 
@@ -77,7 +78,7 @@ def test_a_counter_that_passes_its_cap_is_shown_at_the_sixteenth_set(start: Star
         p.role(Role.AIV).set_flag(Pipe.MTE3, 0)
     with p.role(Role.AIC).loop("i", count):
         p.role(Role.AIC).wait_flag(Pipe.MTE2, 0)
-    report = prove_protocols([p.build()], {"ranks": 1, "n": n}, profile=ASCEND950, properties=["flag-range"])
+    report = prove_protocols([p.build()], {"ranks": 1, "n": n}, properties=["flag-range"])
     findings = report.results[0].findings
     assert [f.code for f in findings] == (["counter-cap"] if n == 20 else [])
     if findings:
@@ -119,7 +120,6 @@ def test_a_deadlock_that_the_explorer_finds_has_a_place(start: Start) -> None:
     report = prove_protocols(
         [stuck(start)],
         {"ranks": 1, "n": 3},
-        profile=ASCEND950,
         properties=["deadlock-freedom"],
         engine="explore",
     )
@@ -132,7 +132,7 @@ def test_a_deadlock_that_the_explorer_finds_has_a_place(start: Start) -> None:
 )
 def test_a_mask_is_blamed_only_where_it_is_no_ring(depth: int, reading: BarrierAll, named: bool) -> None:
     values = {"ranks": 2, "buffer_size": depth, "tile_cnt": 5}
-    instance = unroll(ring_all_to_all(), values, barrier_all=reading)
+    instance = unroll(ring_all_to_all(), values, Setup(barrier_all=reading))
     shown = counterexample(instance, "no-overwrite-before-read", "overwrite")
     assert shown is not None
     assert any("no power of two" in line for line in shown.conflict) == named

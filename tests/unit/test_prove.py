@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +20,20 @@ from mc2proof.protocol.errors import ParameterError
 from mc2proof.protocol.expr import as_expr
 from mc2proof.protocol.profile import ASCEND950, ATLAS_A2, BarrierAll, Hold
 from mc2proof.protocol.program import Address, Fence, Origin, Pipe, Protocol, RegionKind, Role, Span
+from mc2proof.protocol.setup import Setup
 from mc2proof.protocol.unroll import Limits
 
 Start = Callable[..., ProtocolBuilder]
 RING = ring_all_to_all()
 SMALL = {"ranks": 2, "buffer_size": 2, "tile_cnt": 3}
 MEMORY = ("no-read-before-write", "no-overwrite-before-read", "no-write-conflict", "completion")
+SETUP = {f.name for f in fields(Setup)}
 DYNAMIC = ("deadlock-freedom", *MEMORY)
 
 
 def prove(protocol: Protocol = RING, values: Mapping[str, Any] = SMALL, **options: Any) -> Report:
-    return prove_protocols([protocol], values, **{"profile": ASCEND950, **options})
+    setup = Setup(**{n: options.pop(n) for n in SETUP & options.keys()})
+    return prove_protocols([protocol], values, setup, **options)
 
 
 def verdicts(report: Report, *names: str) -> list[str]:
@@ -237,7 +240,7 @@ def test_an_unknown_engine_is_refused(engine: str) -> None:
 
 def test_equal_programs_are_decided_once() -> None:
     twin = replace(RING, name="twin", subjects=("twin",))
-    report = prove_protocols([RING, twin], SMALL, profile=ASCEND950)
+    report = prove_protocols([RING, twin], SMALL)
     assert len(report.results) == 10
     assert report.results[0].subjects == ["ring-all-to-all", "twin"]
 
@@ -245,7 +248,7 @@ def test_equal_programs_are_decided_once() -> None:
 def test_different_programs_have_rows_of_their_own(start: Start) -> None:
     p = start("other")
     p.role(Role.AIV).barrier()
-    report = prove_protocols([RING, p.build()], {"ranks": 2}, profile=ASCEND950, properties=["barrier-match"])
+    report = prove_protocols([RING, p.build()], {"ranks": 2}, properties=["barrier-match"])
     assert [r.subjects for r in report.results] == [["ring-all-to-all"], ["other"]]
 
 
@@ -253,7 +256,7 @@ def test_parameters_of_every_program_are_checked_first(start: Start) -> None:
     p = start("other")
     p.parameter("depth")
     with pytest.raises(ParameterError, match="depth"):
-        prove_protocols([RING, p.build()], {"ranks": 2}, profile=ASCEND950)
+        prove_protocols([RING, p.build()], {"ranks": 2})
 
 
 # --- agreement --------------------------------------------------------------------------------

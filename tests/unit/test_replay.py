@@ -16,7 +16,8 @@ from mc2proof.protocol.instance import Instance
 from mc2proof.protocol.profile import ASCEND950, BarrierAll
 from mc2proof.protocol.program import Pipe, Protocol, Role
 from mc2proof.protocol.replay import replay
-from mc2proof.protocol.trace import Claim, decode, encode
+from mc2proof.protocol.setup import Setup
+from mc2proof.protocol.trace import Claim, SetupNote, decode, encode
 
 Start = Callable[..., ProtocolBuilder]
 
@@ -35,9 +36,7 @@ def test_every_counterexample_replays(mutants: list[tuple[Mutant, Instance]]) ->
     """Of mutants of all bases, determinate or not, under all readings: reproduced, and as shown."""
     count = 0
     for mutant, instance in mutants[:24]:
-        report = prove_protocols(
-            [mutant.protocol], instance.values, profile=ASCEND950, barrier_all=instance.barrier_all
-        )
+        report = prove_protocols([mutant.protocol], instance.values, instance.setup)
         for name, code, example in shown(report):
             assert example.trace is not None
             result = replay(example.trace, [BASES["ring-all-to-all"], mutant.protocol])
@@ -71,7 +70,7 @@ def protocol(start: Start) -> Protocol:
 
 @pytest.fixture
 def text(protocol: Protocol) -> str:
-    report = prove_protocols([protocol], {"ranks": 1}, profile=ASCEND950)
+    report = prove_protocols([protocol], {"ranks": 1})
     (_, _, example), *_ = shown(report)
     assert example.trace is not None
     return example.trace
@@ -140,21 +139,19 @@ def test_the_claim_is_checked(protocol: Protocol, text: str, claim: Claim, holds
 def test_an_unknown_profile_is_refused_and_a_given_one_is_used(protocol: Protocol, text: str) -> None:
     mine = replace(ASCEND950, name="mine")
     with pytest.raises(TraceError, match="profile mine"):
-        replay(changed(text, profile="mine"), [protocol])
-    assert replay(changed(text, profile="mine"), [protocol], profiles=[mine]).reproduced
+        replay(changed(text, setup=SetupNote("mine")), [protocol])
+    assert replay(changed(text, setup=SetupNote("mine")), [protocol], profiles=[mine]).reproduced
 
 
 def test_an_unknown_reading_is_refused(protocol: Protocol, text: str) -> None:
     with pytest.raises(TraceError, match="'hard'"):
-        replay(changed(text, barrier_all="hard"), [protocol])
+        replay(changed(text, setup=SetupNote("ascend950", "hard")), [protocol])
 
 
 def test_a_meeting_is_shown_as_one_step(start: Start) -> None:
     p = start()
     p.role(Role.AIV).barrier()
     p.role(Role.AIV).wait_flag(Pipe.S, 0)
-    report = prove_protocols(
-        [p.build()], {"ranks": 3, "blocks": 1}, profile=ASCEND950, barrier_all=BarrierAll.VEC
-    )
+    report = prove_protocols([p.build()], {"ranks": 3, "blocks": 1}, Setup(barrier_all=BarrierAll.VEC))
     (_, _, example), *_ = shown(report)
     assert [(s.core, s.operation) for s in example.steps] == [("all 1 cores", "meet in aclshmem_barrier_all")]

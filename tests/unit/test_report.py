@@ -20,7 +20,7 @@ from mc2proof.checker.report import (
 
 
 def report(*verdicts: Verdict) -> Report:
-    example = Counterexample({"ranks": 2}, ["it breaks"], [Step("core", "S", "sets flag 0", "f", 3)], "v1:x")
+    example = Counterexample({"ranks": 2}, ["it breaks"], [Step("core", "S", "sets flag 0", "f", 3)], "v2:x")
     finding = Finding("code", Severity.ERROR, "message", "f", 3, "doc", example)
     results = [
         Result(["s"], f"property-{n}", v, "instance", ["z3"], None, None, [finding])

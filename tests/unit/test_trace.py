@@ -9,6 +9,7 @@ from mc2proof.protocol.machine import Action, ActionKind, Moment, Phase
 from mc2proof.protocol.trace import (
     PREFIX,
     Claim,
+    SetupNote,
     Trace,
     decode,
     encode,
@@ -32,16 +33,26 @@ traces = st.builds(
     Trace,
     digest=st.text("0123456789abcdef", min_size=16, max_size=16),
     parameters=st.dictionaries(st.text(max_size=8), numbers | st.lists(numbers, max_size=4), max_size=4),
-    profile=st.text(max_size=10),
-    barrier_all=st.text(max_size=5),
+    setup=st.builds(
+        SetupNote,
+        st.text(max_size=10),
+        st.none() | st.text(max_size=5),
+        st.integers(1, 4),
+        st.booleans(),
+        st.lists(st.text(max_size=5), max_size=2),
+        st.none() | numbers,
+        st.booleans(),
+        numbers,
+    ),
     property=st.text(max_size=20),
     code=st.text(max_size=20),
     conflict=st.lists(st.text(max_size=40), max_size=3),
     claim=claims,
     actions=st.lists(actions, max_size=30).map(write_actions),
 )
-EXAMPLE = Trace("0" * 16, {"ranks": 2, "cnt": [1, 2]}, "ascend950", "vec", "deadlock-freedom", "deadlock",
-                ["rank 0 waits"], Claim(stuck=True), "s0.0 b0.0 l1.3")  # fmt: skip
+EXAMPLE = Trace("0" * 16, {"ranks": 2, "cnt": [1, 2]}, SetupNote("ascend950", "vec"),
+                "deadlock-freedom", "deadlock", ["rank 0 waits"],
+                Claim(stuck=True), "s0.0 b0.0 l1.3")  # fmt: skip
 
 
 @given(trace=traces)
@@ -95,9 +106,9 @@ def test_any_other_text_is_refused(text: str) -> None:
             decode(candidate)
 
 
-@pytest.mark.parametrize("text", ["v2:AAAA", "", "mc2proof", "V1:"])
+@pytest.mark.parametrize("text", ["v1:AAAA", "", "mc2proof", "V2:"])
 def test_the_version_is_part_of_the_word(text: str) -> None:
-    with pytest.raises(TraceError, match="starts with 'v1:'"):
+    with pytest.raises(TraceError, match="starts with 'v2:'"):
         decode(text)
 
 

@@ -6,6 +6,7 @@ Each test says what is true and why. Never remove one; a new one is written befo
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 
 import pytest
 
@@ -15,8 +16,9 @@ from mc2proof.protocol.builder import ProtocolBuilder, RoleBuilder, element, win
 from mc2proof.protocol.cinteger import CType
 from mc2proof.protocol.errors import SourceError
 from mc2proof.protocol.expr import Const, Expr, cast
-from mc2proof.protocol.profile import ASCEND950, BarrierAll
+from mc2proof.protocol.profile import BarrierAll
 from mc2proof.protocol.program import Address, Mode, Origin, Pipe, Protocol, RegionKind, Role
+from mc2proof.protocol.setup import Setup
 
 Fill = Callable[[ProtocolBuilder, RoleBuilder, RoleBuilder], None]
 
@@ -29,6 +31,9 @@ def heap(offset: int) -> Address:
 
 def source(offset: int) -> Address:
     return Address("a", Const(offset))
+
+
+SETUP = {f.name for f in fields(Setup)}
 
 
 def protocol(fill: Fill, *, blocks: int = 1, aic: bool = True) -> Protocol:
@@ -45,11 +50,11 @@ def protocol(fill: Fill, *, blocks: int = 1, aic: bool = True) -> Protocol:
 
 
 def prove(case: Protocol, *, engine: str = "auto", cross_check: bool = True, **options: object) -> Report:
-    options.setdefault("barrier_all", BarrierAll.VEC)
+    setup = Setup(**{n: options.pop(n) for n in SETUP & options.keys()})  # type: ignore[arg-type]
     return prove_protocols(
         [case],
         {},
-        profile=ASCEND950,
+        setup,
         engine=engine,
         cross_check=cross_check,
         **options,  # type: ignore[arg-type]
@@ -399,7 +404,7 @@ def test_equal_programs_with_other_defaults_are_decided_apart() -> None:
             aic.wait_flag(Pipe.MTE2, i)
         return p.build()
 
-    report = prove_protocols([build(4), build(17)], {}, profile=ASCEND950, properties=["flag-range"])
+    report = prove_protocols([build(4), build(17)], {}, properties=["flag-range"])
     assert [(r.subjects, r.verdict) for r in report.results] == [
         (["tiles 4"], Verdict.PROVED),
         (["tiles 17"], Verdict.VIOLATED),

@@ -161,8 +161,8 @@ def test_regions(load_text: LoadText) -> None:
     found = [(r.name, r.kind, str(r.bytes), r.alignment) for r in protocol.regions]
     assert found == [
         ("ring", RegionKind.SHARED, "ranks * 1024", 512),
-        ("a", RegionKind.INPUT, "tile_cnt * m * 2", 1),
-        ("out", RegionKind.SHARED, "None", 1),
+        ("a", RegionKind.INPUT, "tile_cnt * m * 2", None),
+        ("out", RegionKind.SHARED, "None", None),
     ]
     assert [p.name for p in protocol.parameters] == ["ranks", "blocks", "tile_cnt", "m"]
     assert all(r.bytes is None or r.bytes.type is CType.I64 for r in protocol.regions)
