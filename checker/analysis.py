@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from ..protocol.instance import Instance, Kind
 from ..protocol.program import RegionKind, Span
 from ..protocol.sync import Sync, synchronise
+from .flag_obligations import flag_obligations
 from .obligations import (
     Obligation,
     Piece,
     Writes,
     all_events,
     all_pieces,
-    backlog_obligations,
     memory_obligations,
 )
 
@@ -78,7 +78,7 @@ def analyse(instance: Instance) -> Analysis:
     writes = Writes(instance)
     groups = all_pieces(instance, writes)
     obligations = memory_obligations(sync, writes, groups)
-    obligations += backlog_obligations(sync, cap=instance.profile.counter_cap)
+    obligations += flag_obligations(sync)
     return Analysis(instance, sync, tuple(groups), tuple(obligations), _kinds(instance), _forwarded(instance))
 
 

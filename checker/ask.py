@@ -15,6 +15,7 @@ from ..protocol.unroll import Limits
 from .analysis import Analysis
 from .engine import Declined, Engine, Stuck
 from .explorer import Explorer
+from .flag_obligations import MERGED
 from .happens_before import HappensBefore
 from .properties import PROPERTIES, Method
 from .smt import Cuts
@@ -26,7 +27,8 @@ class Answers:
     """What one engine said. ``declined``: why it did not, else None.
 
     ``violated`` are indices into the analysis's obligations, of the properties that were asked; with
-    ``one_each`` perhaps only the first of each property and code.
+    ``one_each`` perhaps only the first of each property and code. ``lossy``: a set can be lost because
+    flags merge, which this engine does not follow; it answers for flag-range only.
     """
 
     engine: str
@@ -35,6 +37,7 @@ class Answers:
     completes: bool = True
     violated: list[int] = field(default_factory=list)
     one_each: bool = False
+    lossy: bool = False
 
 
 class EngineDisagreement(Exception):
@@ -76,13 +79,22 @@ def ask(
         answers.declined = reason.reason
         return answers
     answers.violated = [asked[i] for i in found]
+    answers.lossy = name != "explore" and _loses_a_set(analysis, engine)
     return answers
+
+
+def _loses_a_set(analysis: Analysis, engine: Engine) -> bool:
+    """Whether some set can find its flag unconsumed where flags merge, and so be lost."""
+    mergers = [o for o in analysis.obligations if o.code == MERGED]
+    return bool(mergers) and bool(engine.violated(mergers, one_each=True))
 
 
 def compare(analysis: Analysis, answers: Sequence[Answers]) -> None:
     """Raises EngineDisagreement unless all engines that answered said the same."""
     given = [a for a in answers if a.declined is None]
     for a, b in itertools.pairwise(given):
+        if a.lossy != b.lossy:
+            continue  # where a set is lost, only the explorer knows how it goes on
         if (a.stuck is None) != (b.stuck is None) or a.completes != b.completes:
             raise _disagreement(analysis, a, b, "deadlock-freedom")
         different = _differences(analysis, a, b)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..protocol.instance import Kind
 from ..protocol.profile import BarrierAll
 from ..protocol.program import Barrier, Protocol, Put, statements
-from ..protocol.setup import Setup
+from ..protocol.setup import Injected, Setup
 from .analysis import Analysis
+from .flag_range import collides_with_barrier, flag_range
 from .obligations import all_events, shared_regions
-from .report import AssumptionNote
-from .static import collides_with_barrier, flag_range
+from .report import AssumptionNote, Finding
 
 
 def assumptions_of(
@@ -22,19 +24,54 @@ def assumptions_of(
     notes = []
     if any(isinstance(s, Barrier) and s.function == "aclshmem_barrier_all" for s in used):
         notes.append(_barrier_note(setup.barrier_all))
-    notes.append(AssumptionNote("one-launch", "one launch; what a second launch may do is not judged"))
-    notes.append(AssumptionNote("flags-cleared", "all flag counters are 0 when the launch begins"))
+    notes += _launch_notes(setup)
+    if setup.profile.cores is None and any(isinstance(s, Barrier) for s in used):
+        text = "every launched block has an AI core of its own (--cores checks it)"
+        notes.append(AssumptionNote("blocks-resident", text))
+    notes += [AssumptionNote("injected-fault", _FAULT_TEXTS[f]) for f in Injected if f in setup.faults]
     if not setup.profile.native_puts and any(isinstance(s, Put) for s in used):
         text = f"{setup.profile.name} has no UDMA: its puts are taken to behave as on ascend950"
         notes.append(AssumptionNote("puts-emulated", text))
     if analysis is not None and collides_with_barrier(flag_range(analysis.sync, strict_ids=False)):
-        text = "the barrier's own flags are undisturbed, although a user's flag meets them"
+        text = "the flags of barrier and Matmul API are undisturbed, although a user's flag meets them"
         notes.append(AssumptionNote("barrier-undisturbed", text, warning=True))
     if analysis is not None and _reads_without_origin(analysis):
         text = "some reads of shared memory do not say what they must find: any data is taken to do"
         notes.append(AssumptionNote("origin-unstated", text, warning=True))
     notes += [AssumptionNote(a.code, a.text) for a in protocol.assumptions]
     return notes
+
+
+_FAULT_TEXTS = {Injected.QUIET_TIMEOUT: "a quiet may give up and return before its requests are complete"}
+
+
+def _launch_notes(setup: Setup) -> list[AssumptionNote]:
+    if setup.launches == 1:
+        return [
+            AssumptionNote("one-launch", "one launch; what a second launch may do is not judged"),
+            AssumptionNote("flags-cleared", "all flag counters are 0 when the launch begins"),
+        ]
+    kept = "all flag counters are 0 when a launch begins"
+    if not setup.flags_cleared:
+        kept = "all flag counters are 0 at first; what a launch leaves in them is there in the next"
+    return [
+        AssumptionNote(
+            "launches",
+            f"{setup.launches} launches, one stream a rank: a rank's next begins when all its cores have "
+            "ended the last, on the same cores; nothing orders launches of different ranks",
+        ),
+        AssumptionNote("flags-cleared" if setup.flags_cleared else "flags-carried", kept),
+    ]
+
+
+def note_on_counting(findings: Iterable[Finding]) -> list[AssumptionNote]:
+    """What the other verdicts assume where a counter or event is beyond what the documents define."""
+    texts = {
+        "counter-cap": "a counter that passes its cap counts on (the device aborts or freezes)",
+        "event-set-twice": "an event that is set twice counts both sets (the documents leave it undefined)",
+    }
+    codes = {finding.code for finding in findings}
+    return [AssumptionNote("counts-on", text, warning=True) for c, text in texts.items() if c in codes]
 
 
 def _reads_without_origin(analysis: Analysis) -> bool:

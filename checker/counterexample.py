@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ..protocol.errors import Mc2proofError, TraceError
-from ..protocol.evaluate import Value
-from ..protocol.expr import Var, VarKind, variables
+from ..protocol.evaluate import Value, evaluate
+from ..protocol.expr import Expr, Var, VarKind, variables
 from ..protocol.instance import Instance, Kind
 from ..protocol.machine import Action, ActionKind, Moment, Phase
 from ..protocol.order import PIPES
+from ..protocol.parameters import check_values
 from ..protocol.program import For, Pipe, Protocol, statements
 from ..protocol.replay import ShownStep, run
 from ..protocol.sync import Sync
@@ -87,7 +88,7 @@ def _shrunk(instance: Instance, find: Callable[[Instance], T | None]) -> tuple[d
                 smaller = _unrolled(instance, candidate)
                 here = None if smaller is None else find(smaller)
                 if here is not None:
-                    values, found = candidate, here
+                    values, found = check_values(instance.protocol, candidate), here
                     break
     return values, found
 
@@ -111,11 +112,21 @@ def _candidates(protocol: Protocol, values: Mapping[str, Value], name: str) -> I
     current = values.get(name)
     if parameter is None or not isinstance(current, int):
         return
+    kept = {n: v for n, v in values.items() if n not in _computed(protocol, values)}
     for value in range(parameter.low, min(current, parameter.low + TRIED_VALUES)):
-        candidate = {**values, name: value}
+        candidate = {**kept, name: value}
         if name == "ranks" and values.get("blocks") == current:
             candidate["blocks"] = value
         yield candidate
+
+
+def _computed(protocol: Protocol, values: Mapping[str, Value]) -> set[str]:
+    """The parameters that have the value of their expression: they follow those that it is over."""
+    return {
+        p.name
+        for p in protocol.parameters
+        if isinstance(p.default, Expr) and values.get(p.name) == evaluate(p.default, values)
+    }
 
 
 def _unrolled(like: Instance, values: Mapping[str, Value]) -> Instance | None:
@@ -132,9 +143,9 @@ def _failure(instance: Instance, property_name: str, code: str) -> Failure | Non
     analysis = analyse(instance)
     obligations = [o for o in analysis.obligations if o.property == property_name and o.code == code]
     if analysis.sync.undetermined is not None:
-        return _failure_in_times(analysis, property_name, obligations)
+        return _failure_in_times(analysis, code, obligations)
     order = HappensBefore(analysis.sync)
-    if property_name == "deadlock-freedom":
+    if code == "deadlock":
         stuck = order.stuck()
         if stuck is None:
             return None
@@ -151,14 +162,12 @@ def _length(order: HappensBefore, obligation: Obligation) -> int:
     return len(_past(order, [then for _, then, _ in obligation.clauses_at(case)]))
 
 
-def _failure_in_times(
-    analysis: Analysis, property_name: str, obligations: Sequence[Obligation]
-) -> Failure | None:
+def _failure_in_times(analysis: Analysis, code: str, obligations: Sequence[Obligation]) -> Failure | None:
     if analysis.sync.size > POINTS_FOR_TIMES:
         return None
     engine = Times(analysis.sync, rlimit=20_000_000)
     try:
-        if property_name == "deadlock-freedom":
+        if code == "deadlock":
             stuck = engine.stuck()
             points = engine.stuck_timing() if stuck is not None else None
             return None if points is None else Failure(analysis, None, 0, stuck, tuple(points))
@@ -181,16 +190,16 @@ def _timing(analysis: Analysis, order: HappensBefore, obligation: Obligation) ->
     shown = [c for c in obligation.clauses_at(case) if not c[2]]
     first, then, _ = shown[0]
     goals = []
-    if obligation.code == "overwrite":
+    if obligation.code in ("overwrite", "relaunch-overwrite"):
         # the needed write begins, the reader begins, and only then the other write
         needed = obligation.clauses_at(case)[1][1]
         begins = _begin_of(analysis.sync, first)
         goals = [needed] if begins in _past(order, [then]) else [needed, begins]
-    elif obligation.code in ("write-conflict", "source-overwritten", "queue-race"):
+    elif obligation.code.removeprefix("relaunch-") in ("write-conflict", "source-overwritten", "queue-race"):
         goals = [shown[1][1]]
     points: list[int] = []
     if obligation.counter is not None:
-        goals += _earlier_sets(analysis.sync, obligation, then)
+        goals += _earlier_sets(analysis.sync, obligation, [c[1] for c in shown])
     # a goal that brings about what must still be missing would hide the conflict
     goals = [g for g in goals if first == NEVER or first not in _past(order, [g])]
     for goal in [*goals, then]:
@@ -200,10 +209,12 @@ def _timing(analysis: Analysis, order: HappensBefore, obligation: Obligation) ->
     return Failure(analysis, obligation, case, None, tuple(points))
 
 
-def _earlier_sets(sync: Sync, obligation: Obligation, then: int) -> list[int]:
+def _earlier_sets(sync: Sync, obligation: Obligation, last: Sequence[int]) -> list[int]:
+    """All sets up to the rise that passes the cap, which the sets ``last`` make; these but one, too."""
     assert obligation.counter is not None
-    sets = [use.point for use in sync.sets[obligation.counter]]
-    return sets[: sets.index(then)]
+    rises = [[use.point for use in rise] for rise in sync.rises(obligation.counter)]
+    until = next(i for i, rise in enumerate(rises) if last[0] in rise)
+    return [point for rise in rises[:until] for point in rise] + list(last[1:])
 
 
 def _first_case(order: HappensBefore, obligation: Obligation) -> int:
@@ -271,7 +282,7 @@ def _core_of(sync: Sync, point: int) -> int:
 
 def to_actions(sync: Sync, points: Sequence[int]) -> list[Action]:
     """The Machine's actions that bring about ``points`` in this order."""
-    functions = list(sync.instance.barriers)
+    functions = list(sync.instance.assemblies)
     actions: list[Action] = []
     for point in points:
         if point >= sync.size:
@@ -305,7 +316,7 @@ def _claim(failure: Failure) -> Claim:
     obligation = failure.obligation
     if obligation.counter is not None:
         counter = obligation.counter
-        return Claim(counter=(counter.core, counter.flag, counter.link, obligation.cap))
+        return Claim(counter=(*counter, obligation.cap))
     first, then, _ = next(c for c in obligation.clauses_at(failure.case) if not c[2])
     sync = failure.analysis.sync
     pending = [] if first == NEVER else [_moment(sync, first)]

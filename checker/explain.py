@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..protocol.describe import access_name, describe_waiting, numbers, origin_name
+from ..protocol.describe import (
+    access_name,
+    core_name,
+    describe_event,
+    describe_waiting,
+    numbers,
+    origin_name,
+)
 from ..protocol.evaluate import Value
 from ..protocol.expr import Binary, Cast, Const, Expr, Var, walk
 from ..protocol.instance import Access, Event, Kind
+from ..protocol.machine import Phase
 from ..protocol.program import Put, Span
 from .analysis import Analysis
 from .engine import Stuck
@@ -19,7 +27,7 @@ def conflict_of(analysis: Analysis, obligation: Obligation, case: int) -> list[s
     """What goes wrong, one sentence a line, each with its place."""
     actors = [_Actor(analysis, place) for place in obligation.actors]
     match obligation.code:
-        case "overwrite":
+        case "overwrite" | "relaunch-overwrite":
             writer, reader, _ = actors
             reader = reader.as_case(obligation, case, 1)
             return [
@@ -27,7 +35,7 @@ def conflict_of(analysis: Analysis, obligation: Obligation, case: int) -> list[s
                 f"while {reader.core} may still read {reader.wanted()} from it{reader.at}",
                 *writer.symbolic(),
             ]
-        case "source-overwritten":
+        case "source-overwritten" | "relaunch-source-overwritten":
             writer, reader = actors
             return [
                 f"{writer.core} {writer.writes()}{writer.at}",
@@ -39,7 +47,7 @@ def conflict_of(analysis: Analysis, obligation: Obligation, case: int) -> list[s
                 f"{first.core} posts to rank {first.event.peer}{first.at}",
                 f"while {second.core} may post to the same queue{second.at}",
             ]
-        case "write-conflict":
+        case "write-conflict" | "relaunch-write-conflict":
             first, second = actors
             return [
                 f"{first.core} {first.writes()}{first.at}",
@@ -77,12 +85,22 @@ def conflict_of(analysis: Analysis, obligation: Obligation, case: int) -> list[s
                 f"{writer.core} {writer.writes()}{writer.at}",
                 "and ends without waiting for it",
             ]
+        case "mode-change":
+            use, earlier = actors
+            return [
+                f"{use.core} {describe_event(use.event, Phase.BEGIN)} in mode {use.event.mode}{use.at}",
+                f"before it is done with the id in mode {earlier.event.mode}: "
+                f"{describe_event(earlier.event, Phase.BEGIN)}{earlier.at}",
+            ]
     counter = obligation.counter
     assert counter is not None
     holder = analysis.instance.cores[counter.core].id
-    what = f"event {counter.flag} of {counter.link}" if counter.link else f"flag {counter.flag}"
+    what = f"event {counter.flag} of {counter.space}" if counter.is_event else f"flag {counter.flag}"
     place = actors[0].at if actors else ""
-    return [f"{what} of {holder} is set when it already is {obligation.cap}{place}"]
+    lines = [f"{what} of {holder} is set when it already is {obligation.cap}{place}"]
+    if obligation.code == "event-hang":
+        lines.append("and the core waits later until all its pipes are empty, which then never ends")
+    return lines
 
 
 def conflict_of_stuck(analysis: Analysis, stuck: Stuck) -> list[str]:
@@ -107,6 +125,21 @@ def message_of(analysis: Analysis, obligations: Sequence[Obligation]) -> tuple[s
     ranks = sorted({o.actors[0].access.rank for o in obligations if o.actors})
     where = f"on {'rank' if len(ranks) == 1 else 'ranks'} {numbers(ranks)}"
     match first.code:
+        case "relaunch-overwrite":
+            text = (
+                f"a rank's launch can write what a reader of another launch still needs {where} "
+                f"({count} pairs)"
+            )
+        case "relaunch-source-overwritten":
+            text = f"a rank's launch can write what another launch still reads {where} ({count} pairs)"
+        case "relaunch-write-conflict":
+            text = f"writes of two launches to the same bytes are unordered {where} ({count} pairs)"
+        case "mode-change":
+            text = f"an id can change its mode before its earlier sets and waits are done ({count} pairs)"
+        case "flag-merged":
+            text = f"a set can find its flag unconsumed, and is then lost ({count} sets)"
+        case "event-hang":
+            text = f"an event can be set twice, which hangs a later wait for all pipes ({count} sets)"
         case "overwrite":
             text = f"a write can begin before a reader of the earlier data ends {where} ({count} pairs)"
         case "source-overwritten":
@@ -139,8 +172,8 @@ class _Actor:
         self.analysis = analysis
         self.place = place
         number = place.core if core is None else core
-        self.core = str(analysis.instance.cores[number].id)
         self.event: Event = analysis.instance.cores[number].events[place.event]
+        self.core = core_name(analysis.instance, number, self.event)
         self.access: Access = place.access
         self.span: Span = self.event.span or NOWHERE
         self.at = f"  ({self.span.place})"

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+from ..protocol.flags import Counter, counter_of
 from ..protocol.instance import Kind
 from ..protocol.machine import Action, ActionKind, Machine, Phase, State
-from ..protocol.sync import Counter, Sync, determinate
+from ..protocol.sync import Sync, determinate
 from .engine import Declined, Stuck
 from .obligations import NEVER, Obligation
 
@@ -47,7 +48,7 @@ class Explorer:
         """Number the points that obligations ask for, and file what each must come after."""
         self.asked: dict[int, int] = {}
         self.firsts: dict[int, set[int]] = defaultdict(set)
-        self.caps: dict[int, tuple[Counter, int]] = {}
+        self.caps: dict[Counter, int] = {}
         for obligation in obligations:
             for index in range(obligation.width):
                 for first, then, _ in obligation.clauses_at(index):
@@ -56,8 +57,7 @@ class Explorer:
                             self.asked.setdefault(point, len(self.asked))
                     self.firsts[then].add(first)
             if obligation.counter is not None and not obligation.clauses:
-                number = self.machine.counters[obligation.counter]
-                self.caps[number] = (obligation.counter, obligation.cap)
+                self.caps[obligation.counter] = obligation.cap
         own_queue = {
             queue
             for queue, quiets in self.sync.quiets.items()
@@ -116,8 +116,8 @@ class Explorer:
         return happened
 
     def _note_counters(self, state: State) -> None:
-        for number, (counter, cap) in self.caps.items():
-            if state[self.machine.counter_base + number] > cap:
+        for counter, cap in self.caps.items():
+            if self.machine.has_passed(state, counter, cap):
                 self.passed.add(counter)
 
     def _reduced(self, state: State, actions: list[Action]) -> list[Action]:
@@ -128,7 +128,9 @@ class Explorer:
 
     def _undisturbed(self, state: State, action: Action) -> bool:
         """Whether ``action`` stays possible and means the same whatever else happens first."""
-        if action.kind in (ActionKind.EFFECT, ActionKind.MEET):
+        if action.kind is ActionKind.EFFECT:
+            return not self.machine.merges  # else whether it is lost depends on the waits before it
+        if action.kind is ActionKind.MEET:
             return True
         if action.kind is ActionKind.LAND:
             return True  # only its own points and quiets look at it
@@ -136,9 +138,11 @@ class Explorer:
         core, event, _ = moments[0]
         what = self.sync.instance.cores[core].events[event]
         if what.kind in (Kind.WAIT_FLAG, Kind.WAIT_EVENT):
-            return determinate(self.sync, Counter(core, what.flag, what.link))
+            return not self.machine.merges and determinate(
+                self.sync, counter_of(self.sync.instance, core, what)
+            )
         if what.kind is Kind.QUIET:
-            return (core, event) in self.quiet_alone
+            return not self.machine.quiet_waits or (core, event) in self.quiet_alone
         # a request in flight holds back the quiets of its queue
         return what.kind is not Kind.PUT
 

@@ -172,8 +172,16 @@ class HappensBefore:
 
     def ordered(self, firsts: Sequence[int], thens: Sequence[int]) -> npt.NDArray[np.bool_]:
         """For each pair, whether ``first`` comes before ``then`` in every timing where that happens."""
-        stand_in = {p: self._stand_in(p) for p in set(firsts)}
-        first = np.array([stand_in[p] for p in firsts])
+        stand_ins = {p: self._stand_ins(p) for p in set(firsts)}
+        answer = self._ordered_on_chains([stand_ins[p][0] for p in firsts], thens)
+        for number, point in enumerate(firsts):
+            for other in stand_ins[point][1:]:  # a set that several waits wait for
+                answer[number] |= self._ordered_on_chains([other], thens[number : number + 1])[0]
+        return answer
+
+    def _ordered_on_chains(self, firsts: Sequence[int], thens: Sequence[int]) -> npt.NDArray[np.bool_]:
+        """`ordered` for firsts that lie on chains, or are NEVER."""
+        first = np.array(firsts)
         then = np.array(thens)
         chain = np.array(self.chain)
         position = np.array(self.position)
@@ -184,13 +192,13 @@ class HappensBefore:
         answer: npt.NDArray[np.bool_] = (clocks < 0) | (~never_first & (known | same))
         return answer
 
-    def _stand_in(self, point: int) -> int:
-        """The first point of a chain that tells that ``point`` has happened; NEVER if none does."""
+    def _stand_ins(self, point: int) -> list[int]:
+        """The points of chains that tell that ``point`` has happened; NEVER if none does."""
         if point == NEVER or self.chain[point] != NO_CHAIN:
-            return point
+            return [point]
         core, event = self.sync.locate(point)
         if self.sync.event_at(point).kind is Kind.PUT:
             covered = self.sync.covered_by(core, event)
-            return NEVER if covered is None else covered
-        waits = [wait for wait, setter in self.sync.released_by.items() if setter == point]
-        return waits[0] if waits else NEVER
+            return [NEVER if covered is None else covered]
+        waits = [wait for wait, sets in self.sync.released_by.items() if sets and point in sets]
+        return waits or [NEVER]

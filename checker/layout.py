@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from ..protocol.describe import access_name, numbers
 from ..protocol.evaluate import evaluate
 from ..protocol.instance import Access, Event, Instance, Kind
-from ..protocol.program import RegionKind, Span
+from ..protocol.program import Region, RegionKind, Span
 from .obligations import distinct_cores
 from .static import NOWHERE, Fault
 
@@ -21,8 +22,7 @@ def layout(instance: Instance) -> list[Fault] | None:
         return None
     return [
         *_wraps(instance), *_bounds(instance, accesses), *_peers(instance), *_sizes(instance),
-        *_areas(instance),
-        *_targets(instance, accesses),
+        *_areas(instance), *_targets(instance, accesses), *_bases(instance),
     ]  # fmt: skip
 
 
@@ -127,6 +127,52 @@ def _sizes(instance: Instance) -> Iterable[Fault]:
                     yield Fault(
                         "put-too-large", text, event.span or NOWHERE, "CANN SHMEM device sources: put, quiet"
                     )
+
+
+def _bases(instance: Instance) -> Iterable[Fault]:
+    """Symmetric regions, to which requests go, whose stated base is not aligned as UDMA needs it."""
+    wanted = instance.profile.base_alignment
+    targets: dict[str, Span] = {}
+    for cores in distinct_cores(instance):
+        for event in instance.cores[cores[0]].events:
+            if event.kind is Kind.PUT:
+                targets.setdefault(event.writes[0].region, event.span or NOWHERE)
+    for region in instance.protocol.regions:
+        if region.alignment is not None and region.alignment % wanted and region.name in targets:
+            text = f"{region.name} is aligned to {region.alignment} bytes: requests need a base on {wanted}"
+            yield Fault(
+                "base-misaligned", text, targets[region.name], "CANN SHMEM device sources: put, quiet"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much of a region is used on any rank: the first byte behind the last one addressed."""
+
+    region: str
+    needed: int
+    size: int | None
+
+
+def extents(instance: Instance) -> list[Extent]:
+    """The smallest size that suffices of every symmetric region, beside the size that it has."""
+    needed: dict[str, int] = {}
+    for _, access in _accesses(instance):
+        if access.begin < access.end:
+            needed[access.region] = max(access.end, needed.get(access.region, 0))
+    return [
+        Extent(region.name, needed[region.name], _smallest_size(instance, region))
+        for region in instance.protocol.regions
+        if region.kind is RegionKind.SHARED and region.name in needed
+    ]
+
+
+def _smallest_size(instance: Instance, region: Region) -> int | None:
+    """The size of ``region`` on the rank where it is smallest."""
+    if region.bytes is None:
+        return None
+    sizes = (evaluate(region.bytes, {**instance.values, "rank": rank}) for rank in range(instance.ranks))
+    return min(sizes)
 
 
 def _areas(instance: Instance) -> Iterable[Fault]:

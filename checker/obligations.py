@@ -6,19 +6,24 @@ writes and reads of an instance; `backlog_obligations` bounds its counters.
 
 Pairs that follow from others are left out: for two writes a, b of one pipe, in this order, every
 later write c of that pipe begins after b, so that "a ends before b begins" covers c too, and "the
-reader ends before b begins" likewise.
+reader ends before b begins" likewise. Writes of the same launch and of later ones are apart in this:
+an obligation between two launches is one of the property relaunch, whatever else it would be.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
+from ..protocol.cinteger import CType
+from ..protocol.expr import Var, VarKind
+from ..protocol.flags import Counter
 from ..protocol.instance import Access, Event, Instance, Kind
-from ..protocol.program import RegionKind
-from ..protocol.sync import Counter, Sync, Use, determinate
+from ..protocol.program import Compute, RegionKind, plain_text
+from ..protocol.sync import Queue, Sync, Use
 
 NEVER = -1
 """As the first point of a clause: a point that never happens."""
@@ -69,7 +74,8 @@ class Obligation:
 class Piece:
     """Bytes of a reader's window that the same writes touch.
 
-    ``needed``: writes of the right origin; ``others``: writes of anything else.
+    ``needed``: writes of the right origin in the reader's launch (inputs may differ from launch to
+    launch); ``others``: all other writes.
     """
 
     reader: Place
@@ -148,10 +154,15 @@ def pieces(instance: Instance, writes: Writes, reader: Place) -> list[Piece]:
         if not touching and access.origin == (access.rank, access.region, access.begin):
             continue  # the input itself, and nobody writes these bytes of it
         touching.sort(key=lambda place: (place.core, place.event))
-        needed = tuple(p for p in touching if _delivers(p.access, access))
-        others = tuple(p for p in touching if not _delivers(p.access, access))
+        launch = _launch(instance, reader)
+        needed = tuple(p for p in touching if _delivers(p.access, access) and _launch(instance, p) == launch)
+        others = tuple(p for p in touching if p not in needed)
         result.append(Piece(reader, begin, end, needed, others))
     return result
+
+
+def _launch(instance: Instance, place: Place) -> int:
+    return instance.cores[place.core].events[place.event].launch
 
 
 def _delivers(write: Access, read: Access) -> bool:
@@ -227,7 +238,15 @@ def _reader_obligations(sync: Sync, cores: tuple[int, ...], piece: Piece) -> Ite
             Clause((NEVER,), begins),  # a reader that never begins needs nothing
         )
         actors = (_cut(place, piece), _cut(reader, piece), needed)
-        yield Obligation("no-overwrite-before-read", "overwrite", clauses, actors, width)
+        name, code = _named(sync, "no-overwrite-before-read", "overwrite", place, reader)
+        yield Obligation(name, code, clauses, actors, width)
+
+
+def _named(sync: Sync, name: str, code: str, a: Place, b: Place) -> tuple[str, str]:
+    """Property and code of an obligation between ``a`` and ``b``: relaunch if their launches differ."""
+    if _launch(sync.instance, a) == _launch(sync.instance, b):
+        return name, code
+    return "relaunch", f"relaunch-{code}"
 
 
 def _cut(place: Place, piece: Piece) -> Place:
@@ -242,18 +261,22 @@ def _pipe_of(sync: Sync, place: Place) -> tuple[int, str]:
 def _first_after(sync: Sync, piece: Piece) -> list[Place]:
     """The other writes that matter: of the pipe that makes the needed write, the next one only.
 
-    Earlier ones of that pipe begin before it; later ones begin after the next. A second delivery of
-    the same bytes is an other write as well: a reader needs *one*, here the last in program order.
+    The next of the same launch and the next of a later one. Earlier ones of that pipe begin before
+    it; later ones begin after the next. A second delivery of the same bytes is an other write as
+    well: a reader needs *one*, here the last in program order.
     """
     needed = piece.needed[-1]
-    pipe = _pipe_of(sync, needed)
-    result, following = [], None
+    pipe, launch = _pipe_of(sync, needed), _launch(sync.instance, needed)
+    result: list[Place] = []
+    following: dict[bool, Place] = {}
     for place in (*piece.needed[:-1], *piece.others):
         if _pipe_of(sync, place) != pipe:
             result.append(place)
-        elif place.event > needed.event and (following is None or place.event < following.event):
-            following = place
-    return result + ([following] if following else [])
+        elif place.event > needed.event:
+            later = _launch(sync.instance, place) > launch
+            if later not in following or place.event < following[later].event:
+                following[later] = place
+    return result + [following[later] for later in sorted(following)]
 
 
 def _source_obligations(sync: Sync, writes: Writes) -> Iterator[Obligation]:
@@ -280,7 +303,7 @@ def _unordered(sync: Sync, prop: str, code: str, a: Place, b: Place) -> Obligati
         Clause((sync.end(a.core, a.event),), (sync.begin(b.core, b.event),)),
         Clause((sync.end(b.core, b.event),), (sync.begin(a.core, a.event),)),
     )
-    return Obligation(prop, code, clauses, (a, b))
+    return Obligation(*_named(sync, prop, code, a, b), clauses, (a, b))
 
 
 def _conflicts(sync: Sync, writes: Writes) -> Iterator[Obligation]:
@@ -303,7 +326,7 @@ def _conflicts_within(sync: Sync, places: list[Place]) -> Iterator[Obligation]:
     for place in places:
         pipes.setdefault(_pipe_of(sync, place), []).append(place)
     for chain in pipes.values():
-        for a, b in itertools.pairwise(chain):
+        for a, b in _neighbours(sync, chain):
             if _may_conflict(sync, a, b):
                 yield _unordered(sync, "no-write-conflict", "write-conflict", a, b)
     chains = list(pipes.values())
@@ -313,6 +336,17 @@ def _conflicts_within(sync: Sync, places: list[Place]) -> Iterator[Obligation]:
                 for b in other:
                     if _may_conflict(sync, a, b):
                         yield _unordered(sync, "no-write-conflict", "write-conflict", a, b)
+
+
+def _neighbours(sync: Sync, chain: list[Place]) -> Iterator[tuple[Place, Place]]:
+    """Each write of one pipe with the next of its launch, and with the next of a later launch."""
+    launches = [_launch(sync.instance, place) for place in chain]
+    for number, place in enumerate(chain[:-1]):
+        if launches[number + 1] == launches[number]:
+            yield place, chain[number + 1]
+        if launches[-1] > launches[number]:
+            after = next(i for i in range(number + 1, len(chain)) if launches[i] > launches[number])
+            yield place, chain[after]
 
 
 def _may_conflict(sync: Sync, a: Place, b: Place) -> bool:
@@ -325,15 +359,41 @@ def _may_conflict(sync: Sync, a: Place, b: Place) -> bool:
         return False
     if not (a.access.share and b.access.share) or a.core == b.core:
         return True
-    first = sync.instance.cores[a.core].events[a.event].operation
-    second = sync.instance.cores[b.core].events[b.event].operation
+    first = contract_of(sync.instance.cores[a.core].events[a.event])
+    second = contract_of(sync.instance.cores[b.core].events[b.event])
     same_window = (a.access.begin, a.access.end) == (b.access.begin, b.access.end)
-    return first is not second or not same_window
+    return first != second or not same_window
+
+
+def contract_of(event: Event) -> str:
+    """What call a share of a window belongs to; empty for a write that is no share.
+
+    Calls that stand at several places, alike in all but that, are one: in each branch a block may
+    take.
+    """
+    operation = event.operation
+    return _call_text(operation) if isinstance(operation, Compute) else ""
+
+
+@lru_cache(maxsize=256)
+def _call_text(operation: Compute) -> str:
+    return plain_text(replace(operation, segment=_SEGMENT)).replace(repr(operation.segment.name), "")
+
+
+_SEGMENT = Var("segment", CType.I64, VarKind.LOOP)
 
 
 def _queue_races(sync: Sync) -> Iterator[Obligation]:
-    """Posts of two cores of a rank to one peer write the same send queue, without atomics."""
-    for uses in sync.puts.values():
+    """Posts of two cores of a rank to one peer write the same send queue, without atomics.
+
+    Those of two launches are ordered: a rank's cores all end one before any begins the next.
+    """
+    by_launch: dict[tuple[Queue, int], list[Use]] = {}
+    for queue, uses in sync.puts.items():
+        for use in uses:
+            launch = sync.instance.cores[use.core].events[use.event].launch
+            by_launch.setdefault((queue, launch), []).append(use)
+    for uses in by_launch.values():
         by_core: dict[int, list[Use]] = {}
         for use in uses:
             by_core.setdefault(use.core, []).append(use)
@@ -348,41 +408,13 @@ def _queue_races(sync: Sync) -> Iterator[Obligation]:
 
 
 def _completions(sync: Sync) -> Iterator[Obligation]:
-    """Every request is complete before its core ends; those of 0 bytes count."""
+    """Every request is complete before its core ends the launch; those of 0 bytes count."""
     for core, (_, events) in enumerate(sync.instance.cores):
         for number, event in enumerate(events):
             if event.kind is Kind.PUT:
-                clause = Clause((sync.end(core, number),), (sync.last(core),))
+                clause = Clause((sync.end(core, number),), (sync.last(core, event.launch),))
                 actor = Place(core, number, event.writes[0])
                 yield Obligation("completion", "not-complete-at-end", (clause,), (actor,))
-
-
-def backlog_obligations(sync: Sync, *, cap: int) -> Iterator[Obligation]:
-    """No counter passes its cap (an intra-core event: 1).
-
-    With one order of sets and waits, the j-th set passes it unless it comes after the (j-cap)-th
-    wait; otherwise the engine counts.
-    """
-    for counter, sets in sync.sets.items():
-        bound = 1 if counter.link else cap
-        if len(sets) <= bound:
-            continue
-        waits = sync.waits.get(counter, [])
-        code = "event-set-twice" if counter.link else "counter-cap"
-        if not determinate(sync, counter):
-            actor = _flag_place(sync, sets[0].core, sets[0].event)
-            yield Obligation("flag-range", code, (), (actor,), 1, counter, bound)
-            continue
-        for j in range(bound, len(sets)):
-            wait = waits[j - bound].point if j - bound < len(waits) else NEVER
-            clause = Clause((wait,), (sets[j].point,))
-            actor = _flag_place(sync, sets[j].core, sets[j].event)
-            yield Obligation("flag-range", code, (clause,), (actor,), 1, counter, bound)
-
-
-def _flag_place(sync: Sync, core: int, event: int) -> Place:
-    rank = sync.instance.cores[core].id.rank
-    return Place(core, event, Access(rank, "", 0, 0))
 
 
 def shared_regions(instance: Instance) -> frozenset[str]:

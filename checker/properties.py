@@ -6,7 +6,7 @@ a faulty and a safe protocol to the corpus.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -14,7 +14,7 @@ from enum import Enum
 class Method(Enum):
     """How a property is decided."""
 
-    DEADLOCK = "by the engines' search for a stuck state"
+    DEADLOCK = "by the engines' search for a stuck state, and by arithmetic"
     ORDER = "by the engines, obligation by obligation"
     STATIC = "by counting and arithmetic over the events"
     BOTH = "by arithmetic, and by the engines for what depends on timing"
@@ -22,12 +22,16 @@ class Method(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """One row of the report. ``at_end``: it speaks of the end of a run."""
+    """One row of the report. ``at_end``: it speaks of the end of a run.
+
+    ``between_launches``: only of runs with more than one launch.
+    """
 
     name: str
     question: str
     method: Method
     at_end: bool = False
+    between_launches: bool = False
 
 
 _ROWS = (
@@ -62,7 +66,22 @@ _ROWS = (
         "Does a range leave its region, overlap another area, wrap, or exceed a limit?",
         Method.STATIC,
     ),
+    Property(
+        "relaunch",
+        "Can an operation of one launch meet one of the next in a way that breaks a memory row?",
+        Method.ORDER,
+        between_launches=True,
+    ),
 )
 
 PROPERTIES: Mapping[str, Property] = {p.name: p for p in _ROWS}
-"""The properties of one launch, by name, in report order."""
+"""The properties, by name, in report order."""
+
+
+def rows_for(launches: int, chosen: Sequence[str] = ()) -> list[str]:
+    """The names of the rows that a report on so many launches has: all, or those ``chosen``."""
+    return [
+        name
+        for name, prop in PROPERTIES.items()
+        if (not chosen or name in chosen) and (launches > 1 or not prop.between_launches)
+    ]

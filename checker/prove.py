@@ -18,9 +18,9 @@ from ..protocol.setup import Setup
 from ..protocol.unroll import Limits, unroll
 from .analysis import Analysis, analyse, collection_paused
 from .ask import Answers, ask, compare
-from .assumptions import assumptions_of
-from .properties import PROPERTIES
-from .report import AssumptionNote, ProgramNote, Report, Result, Tool, Verdict
+from .assumptions import assumptions_of, note_on_counting
+from .properties import PROPERTIES, rows_for
+from .report import AssumptionNote, ProgramNote, Report, Result, Tool, Verdict, run_setup
 from .rows import rows
 
 ENGINES = ("auto", "happens-before", "z3", "explore")
@@ -63,9 +63,11 @@ def prove_protocols(
     for name in properties:
         if name not in PROPERTIES:
             raise ParameterError("property", name, f"there is {', '.join(PROPERTIES)}")
+        if not rows_for(setup.launches, [name]):
+            raise ParameterError("property", name, "is about several launches (--launches 2)")
     if engine not in ENGINES:
         raise ParameterError("engine", engine, f"there is {', '.join(ENGINES)}")
-    chosen = [name for name in PROPERTIES if not properties or name in properties]
+    chosen = rows_for(setup.launches, properties)
     run = _Run()
     groups = _equal_programs(protocols)
     for members in groups:
@@ -83,6 +85,7 @@ def prove_protocols(
         program=ProgramNote(groups[0][0].digest(), sorted({f for p in protocols for f in p.files})),
         parameters=run.parameters,
         profile=setup.profile.name,
+        setup=run_setup(setup, strict_ids=strict_ids),
         assumptions=list(run.notes.values()),
         results=run.results,
         timing=run.timing,
@@ -132,6 +135,8 @@ def _prove_one(
     run.results += table
     run.timed("report", started)
     _note(run, protocol, analysis, setup)
+    for note in note_on_counting(finding for row in table for finding in row.findings):
+        run.notes.setdefault((note.code, note.text), note)
 
 
 def _ask_engines(

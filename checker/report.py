@@ -11,7 +11,9 @@ from typing import Any
 
 import msgspec
 
-SCHEMA_VERSION = 1
+from ..protocol.setup import Setup
+
+SCHEMA_VERSION = 2
 
 
 class Verdict(Enum):
@@ -106,6 +108,36 @@ class ProgramNote(msgspec.Struct, frozen=True):
     files: list[str]
 
 
+class RunSetup(msgspec.Struct, frozen=True):
+    """What a run was asked to assume besides its parameters and profile; the defaults are the usual.
+
+    ``barrier_all`` None: not said. ``cores`` None: not known.
+    """
+
+    barrier_all: str | None = None
+    strict_ids: bool = False
+    launches: int = 1
+    flags_cleared: bool = False
+    flags_merge: bool = False
+    cores: int | None = None
+    matmul_objects: int = 0
+    faults: list[str] = []
+
+
+def run_setup(setup: Setup, *, strict_ids: bool) -> RunSetup:
+    """``setup`` as a report says it."""
+    return RunSetup(
+        barrier_all=None if setup.barrier_all is None else setup.barrier_all.value,
+        strict_ids=strict_ids,
+        launches=setup.launches,
+        flags_cleared=setup.flags_cleared,
+        flags_merge=setup.profile.flags_merge,
+        cores=setup.profile.cores,
+        matmul_objects=setup.profile.matmul_objects,
+        faults=sorted(fault.value for fault in setup.faults),
+    )
+
+
 class Report(msgspec.Struct, frozen=True):
     """A whole run."""
 
@@ -113,6 +145,7 @@ class Report(msgspec.Struct, frozen=True):
     program: ProgramNote
     parameters: dict[str, int | list[int]]
     profile: str
+    setup: RunSetup
     assumptions: list[AssumptionNote]
     results: list[Result]
     timing: dict[str, float]

@@ -8,12 +8,15 @@ from ..protocol.instance import Instance
 from .analysis import Analysis, analyse
 from .ask import Answers
 from .counterexample import counterexample, smallest_values
+from .engine import Stuck
 from .explain import conflict_of_stuck, message_of
+from .flag_obligations import MERGED
+from .flag_range import flag_range
 from .layout import layout
 from .obligations import Obligation
 from .properties import PROPERTIES, Method, Property
 from .report import Counterexample, Finding, Result, Severity, Verdict
-from .static import Fault, barrier_match, coverage, flag_balance, flag_range
+from .static import Fault, barrier_match, blocks_exceed_cores, coverage, flag_balance
 
 SOURCES = {
     "overwrite": "README, properties; CANN SHMEM device sources",
@@ -26,12 +29,20 @@ SOURCES = {
     "request-not-complete": "CANN SHMEM device sources: barrier, put, quiet",
     "not-complete-at-end": "CANN SHMEM device sources: put, quiet",
     "counter-cap": "asc-devkit: CrossCoreSetFlag",
+    "flag-merged": "outside the devkit: a report on unconsumed flags",
+    "mode-change": "asc-devkit: CrossCoreSetFlag",
+    "event-hang": "asc-devkit: SetFlag/WaitFlag",
+    "relaunch-overwrite": "README, properties; CANN SHMEM device sources",
+    "relaunch-source-overwritten": "CANN SHMEM device sources: put, quiet",
+    "relaunch-write-conflict": "README, properties; CANN SHMEM device sources",
     "event-set-twice": "asc-devkit: SetFlag/WaitFlag",
     "deadlock": "asc-devkit: CrossCoreWaitFlag, SyncAll",
 }
 """The document that the rule behind each finding of the engines comes from."""
 
-JUDGE_DATA = frozenset({"no-read-before-write", "no-overwrite-before-read", "completion", "coverage"})
+JUDGE_DATA = frozenset(
+    {"no-read-before-write", "no-overwrite-before-read", "completion", "coverage", "relaunch"}
+)
 """Properties that speak of which bytes a reader finds."""
 
 
@@ -61,6 +72,7 @@ class _Rows:
         self.analysis = analysis
         self.given = [a for a in answers if a.declined is None]
         self.declined = [a for a in answers if a.declined is not None]
+        self.lossy = [a for a in self.given if a.lossy]
         self.subjects = subjects
         self.needs_z3 = needs_z3
         self.static: Mapping[str, Callable[[Analysis], list[Fault] | None]] = {
@@ -72,6 +84,8 @@ class _Rows:
         }
 
     def row(self, prop: Property) -> Result:
+        if self.lossy and prop.method is not Method.STATIC and prop.name != "flag-range":
+            return self._without_lossy(prop)
         if prop.at_end and self.given and not self.given[0].completes:
             return self._result(prop, Verdict.VACUOUS, "no run completes", [], self._names())
         if prop.method is Method.STATIC:
@@ -79,6 +93,17 @@ class _Rows:
         if prop.method is Method.DEADLOCK:
             return self._deadlock_row(prop)
         return self._order_row(prop)
+
+    def _without_lossy(self, prop: Property) -> Result:
+        """The row by the engines that follow a lost set, if there are any."""
+        reason = f"a set can be lost ({MERGED}), and only the explorer follows what happens then"
+        given, self.given = self.given, [a for a in self.given if not a.lossy]
+        lossy, self.lossy = self.lossy, []
+        declined = self.declined
+        self.declined = [*declined, *(Answers(a.engine, reason) for a in lossy)]
+        result = self.row(prop)
+        self.given, self.lossy, self.declined = given, lossy, declined
+        return result
 
     def _names(self) -> list[str]:
         return [a.engine for a in self.given]
@@ -157,14 +182,24 @@ class _Rows:
 
     def _deadlock_row(self, prop: Property) -> Result:
         stuck = next((a.stuck for a in self.given if a.stuck is not None), None)
-        if stuck is None:
-            if self.given and not self.analysis.kinds.blocks_somewhere:
-                return self._result(prop, Verdict.VACUOUS, "nothing ever waits", [], self._names())
-            return self._proved(prop, [])
+        faults = blocks_exceed_cores(self.analysis.instance)
+        findings = self._fault_findings(prop, faults)
+        if stuck is not None:
+            findings.append(self._stuck_finding(prop, stuck))
+        hangs = self._violated_by_code(prop)
+        findings += [self._order_finding(prop, code, found) for code, found in hangs.items()]
+        if findings:
+            engines = (["static"] if faults else []) + (self._names() if stuck or hangs else [])
+            return self._result(prop, Verdict.VIOLATED, None, findings, engines)
+        if self.given and not self.analysis.kinds.blocks_somewhere:
+            return self._result(prop, Verdict.VACUOUS, "nothing ever waits", [], self._names())
+        return self._proved(prop, [])
+
+    def _stuck_finding(self, prop: Property, stuck: Stuck) -> Finding:
         waiting = conflict_of_stuck(self.analysis, stuck)
         spans = (self.analysis.instance.cores[core].events[number].span for core, number in stuck.waiting)
         span = next((s for s in spans if s is not None), None)
-        finding = Finding(
+        return Finding(
             "deadlock",
             Severity.ERROR,
             "; ".join(line.rsplit("  (", 1)[0] for line in waiting) or "some core never ends",
@@ -173,17 +208,20 @@ class _Rows:
             SOURCES["deadlock"],
             counterexample(self.analysis.instance, prop.name, "deadlock"),
         )
-        return self._result(prop, Verdict.VIOLATED, None, [finding], self._names())
+
+    def _violated_by_code(self, prop: Property) -> dict[str, list[Obligation]]:
+        """The violated obligations of ``prop``, as the first engine that answered has them."""
+        by_code: dict[str, list[Obligation]] = {}
+        for index in self.given[0].violated if self.given else []:
+            obligation = self.analysis.obligations[index]
+            if obligation.property == prop.name:
+                by_code.setdefault(obligation.code, []).append(obligation)
+        return by_code
 
     def _order_row(self, prop: Property) -> Result:
         faults = self.static[prop.name](self.analysis) if prop.method is Method.BOTH else []
         findings = self._fault_findings(prop, faults or [])
-        violated = self.given[0].violated if self.given else []
-        by_code: dict[str, list[Obligation]] = {}
-        for index in violated:
-            obligation = self.analysis.obligations[index]
-            if obligation.property == prop.name:
-                by_code.setdefault(obligation.code, []).append(obligation)
+        by_code = self._violated_by_code(prop)
         if self.analysis.forwarded is not None:
             for code in ("foreign-data", "never-written"):  # what was sent on may be just that
                 by_code.pop(code, None)
@@ -212,6 +250,8 @@ class _Rows:
             return None if faults is not None else _NOTHING[prop.name]
         if prop.name == "completion":
             return None if kinds.requests else "no requests are posted"
+        if prop.between_launches and not kinds.written:
+            return "no remote writes"
         if self.analysis.of(prop.name):
             return None
         if not kinds.written:

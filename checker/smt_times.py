@@ -2,7 +2,8 @@
 
 Every point has a Boolean (it has happened) and an integer time. A wait that happened takes one set
 of its counter that no other wait takes and that has an earlier time; this is exact for counters,
-because a counter is positive exactly while more sets than waits have happened. A quiet excludes
+because a counter is positive exactly while more sets than waits have happened. Where several cores
+must set for one event, it takes one set of each core of one channel. A quiet excludes
 that a request to its peer is in flight across it. For the many protocols whose matching is fixed,
 `smt` asks far smaller questions.
 """
@@ -14,8 +15,9 @@ from typing import Any
 
 import z3
 
+from ..protocol.flags import Counter, counter_of
 from ..protocol.instance import Kind
-from ..protocol.sync import Counter, Sync, Use, determinate, program_graph
+from ..protocol.sync import Sync, Use, determinate, program_graph
 from .engine import Stuck
 from .obligations import NEVER, Obligation
 from .smt import decide, new_solver
@@ -55,20 +57,33 @@ class Times:
 
     def _counter_constraints(self) -> None:
         for counter, waits in self.sync.waits.items():
-            sets = self.sync.sets.get(counter, [])
             if determinate(self.sync, counter):
+                rises = self.sync.rises(counter)
                 for k, wait in enumerate(waits):
-                    taken = self._earlier(sets[k].point, wait.point) if k < len(sets) else z3.BoolVal(False)
+                    sets = rises[k] if k < len(rises) else None
+                    taken = z3.BoolVal(False) if sets is None else self._all_earlier(sets, wait)
                     self.constraints.append(z3.Implies(self.happened[wait.point], taken))
                 continue
-            self._choose(waits, sets)
+            self._choose(counter, waits)
 
-    def _choose(self, waits: Sequence[Use], sets: Sequence[Use]) -> None:
-        """Every wait that happened takes an earlier set, and no set is taken twice."""
+    def _all_earlier(self, sets: Sequence[Use], wait: Use) -> Any:
+        return z3.And(*(self._earlier(use.point, wait.point) for use in sets))
+
+    def _choose(self, counter: Counter, waits: Sequence[Use]) -> None:
+        """Every wait that happened takes earlier sets of all setters of a channel, none taken twice."""
+        options: dict[int, list[Any]] = {w.point: [] for w in waits}
+        for channel, by_core in self.sync.channels.get(counter, {}).items():
+            lists = [by_core.get(core, []) for core in channel.setters]
+            taken = [self._takes(waits, sets) for sets in lists]
+            for w in waits:
+                options[w.point].append(z3.And(*(of_setter[w.point] for of_setter in taken)))
+        for w in waits:
+            self.constraints.append(z3.Implies(self.happened[w.point], z3.Or(*options[w.point])))
+
+    def _takes(self, waits: Sequence[Use], sets: Sequence[Use]) -> dict[int, Any]:
+        """For every wait: that it takes one of ``sets``, which are one core's."""
         takes = {(w.point, s.point): z3.Bool(f"m{w.point}_{s.point}") for w in waits for s in sets}
         for w in waits:
-            options = [takes[w.point, s.point] for s in sets]
-            self.constraints.append(z3.Implies(self.happened[w.point], z3.Or(*options)))
             for s in sets:
                 earlier = self._earlier(s.point, w.point)
                 self.constraints.append(z3.Implies(takes[w.point, s.point], earlier))
@@ -76,6 +91,7 @@ class Times:
             column = [takes[w.point, s.point] for w in waits]
             if len(column) > 1:
                 self.constraints.append(z3.AtMost(*column, 1))
+        return {w.point: z3.Or(*(takes[w.point, s.point] for s in sets)) for w in waits}
 
     def _queue_constraints(self) -> None:
         """No request of another core is in flight while a quiet of its queue returns."""
@@ -127,14 +143,26 @@ class Times:
         event = self.sync.event_at(point)
         if event.kind in (Kind.WAIT_FLAG, Kind.WAIT_EVENT):
             core, _ = self.sync.locate(point)
-            reasons.append(self._value(Counter(core, event.flag, event.link)) == 0)
+            reasons.append(self._value(counter_of(self.sync.instance, core, event)) == 0)
         return z3.Or(*reasons)
 
     def _value(self, counter: Counter) -> Any:
         """The value of ``counter`` in the state: sets that happened minus waits that did."""
-        plus = [z3.If(self.happened[u.point], 1, 0) for u in self.sync.sets.get(counter, ())]
-        minus = [z3.If(self.happened[u.point], 1, 0) for u in self.sync.waits.get(counter, ())]
-        return z3.Sum(*plus, z3.IntVal(0)) - z3.Sum(*minus, z3.IntVal(0))
+        rises = [
+            self._least([self._number(by_core.get(core, ())) for core in channel.setters])
+            for channel, by_core in self.sync.channels.get(counter, {}).items()
+        ]
+        return z3.Sum(*rises, z3.IntVal(0)) - self._number(self.sync.waits.get(counter, ()))
+
+    def _number(self, uses: Sequence[Use]) -> Any:
+        """How many of ``uses`` have happened."""
+        return z3.Sum(*(z3.If(self.happened[u.point], 1, 0) for u in uses), z3.IntVal(0))
+
+    def _least(self, numbers: list[Any]) -> Any:
+        least = numbers[0]
+        for number in numbers[1:]:
+            least = z3.If(number < least, number, least)
+        return least
 
     # --- obligations --------------------------------------------------------------------------
 

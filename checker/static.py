@@ -1,23 +1,24 @@
-"""Questions that counting answers: flag balance, ids, barrier calls, coverage.
+"""Questions that counting answers: flag balance, barrier calls, blocks and cores, coverage.
 
 Each function returns its faults, or None where the instance has nothing that the property speaks
-of. Layout, which is arithmetic over byte ranges, is in `layout`.
+of. Ids are in `flag_range`, byte ranges in `layout`.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter as Tally
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..protocol.describe import numbers
+from ..protocol.describe import barrier_name, flag_name, numbers
 from ..protocol.evaluate import evaluate
-from ..protocol.instance import Absent, Access, Event, Instance, Kind
-from ..protocol.profile import Profile
-from ..protocol.program import Role, SetFlag, Span, WaitEvent, WaitFlag
+from ..protocol.flags import Counter
+from ..protocol.instance import Access, Event, Instance, Kind
+from ..protocol.program import Role, Span
 from ..protocol.sync import Sync, Use
-from .obligations import Piece, distinct_cores
+from .obligations import Piece, contract_of, distinct_cores
 from .report import Severity
 
 NOWHERE = Span("", 0)
@@ -51,157 +52,53 @@ def flag_balance(sync: Sync) -> list[Fault] | None:
     if not sync.sets and not sync.waits:
         return None
     surplus: dict[tuple[str, Span], list[tuple[Use, int]]] = defaultdict(list)
+    seen: set[int] = set()  # points of sets that were left over at another receiver already
     for counter in sorted({**sync.sets, **sync.waits}):
-        sets, waits = sync.sets.get(counter, []), sync.waits.get(counter, [])
-        if len(sets) == len(waits):
-            continue
-        longer, shorter = (sets, waits) if len(sets) > len(waits) else (waits, sets)
-        extra = longer[len(shorter)]
-        span = _event(sync, extra).span or NOWHERE
-        code = "set-without-wait" if longer is sets else "wait-without-set"
-        surplus[code, span].append((extra, len(longer) - len(shorter)))
+        for code, use, count in _left_over(sync, counter):
+            if code != "set-alone" or use.point not in seen:
+                seen.add(use.point)
+                surplus[code, _event(sync, use).span or NOWHERE].append((use, count))
     return [_imbalance(sync, code, span, uses) for (code, span), uses in surplus.items()]
+
+
+def _left_over(sync: Sync, counter: Counter) -> Iterator[tuple[str, Use, int]]:
+    """The first set or wait of ``counter`` that has no partner, and how many there are."""
+    rises, waits = sync.rises(counter), sync.waits.get(counter, [])
+    if len(waits) > len(rises):
+        yield "wait-without-set", waits[len(rises)], len(waits) - len(rises)
+    elif len(rises) > len(waits):
+        yield "set-without-wait", rises[len(waits)][0], len(rises) - len(waits)
+    for channel, by_core in sync.channels.get(counter, {}).items():
+        lists = [by_core.get(core, []) for core in channel.setters]
+        together = min(map(len, lists))
+        for sets in lists:
+            if len(sets) > together:
+                yield "set-alone", sets[together], len(sets) - together
 
 
 def _event(sync: Sync, use: Use) -> Event:
     return sync.instance.cores[use.core].events[use.event]
 
 
-def _imbalance(sync: Sync, code: str, span: Span, uses: Sequence[tuple[Use, int]]) -> Fault:
+_IMBALANCES = {
+    "wait-without-set": ("wait-without-set", "wait", "for", ("has no set", "have no set")),
+    "set-without-wait": ("set-without-wait", "set", "of", ("is never waited for", "are never waited for")),
+    "set-alone": ("set-without-wait", "set", "of", ("counts only when the other cores of the mode set as "
+                  "well, which they do not", "count only when the other cores of the mode set as well, "
+                  "which they do not")),
+}  # fmt: skip
+"""For each kind of leftover: its code, what is left, and what is said of one and of many."""
+
+
+def _imbalance(sync: Sync, kind: str, span: Span, uses: Sequence[tuple[Use, int]]) -> Fault:
+    code, noun, preposition, said = _IMBALANCES[kind]
     total = sum(count for _, count in uses)
     flags = numbers(_event(sync, use).flag for use, _ in uses)
-    kind = "event" if _event(sync, uses[0][0]).link else "flag"
+    what = "event" if _event(sync, uses[0][0]).link else "flag"
     who = cores_named(sync.instance, (use.core for use, _ in uses))
-    sets = f"{total} set{'s' if total > 1 else ''} of {kind} {flags} by the {who}"
-    waits = f"{total} wait{'s' if total > 1 else ''} for {kind} {flags} by the {who}"
-    if code == "set-without-wait":
-        what = f"{sets} {'are' if total > 1 else 'is'} never waited for"
-    else:
-        what = f"{waits} {'have' if total > 1 else 'has'} no set"
-    return Fault(code, what, span, "asc-devkit: CrossCoreSetFlag")
-
-
-# --- flag-range -------------------------------------------------------------------------------
-
-
-def flag_range(sync: Sync, *, strict_ids: bool) -> list[Fault] | None:
-    """Ids outside their domain, reserved ids, and operations on pipes that the core lacks."""
-    instance = sync.instance
-    if not sync.sets and not sync.waits and not instance.absent:
-        return None
-    reserved = {
-        function: instance.barriers[function].reserved
-        for function in sorted({meeting.function for meeting in sync.meetings})
-    }
-    ids: dict[tuple[str, str, Span, Severity], set[int]] = defaultdict(set)
-    for cores in distinct_cores(instance):
-        core = instance.cores[cores[0]]
-        for event in core.events:
-            if event.kind in (Kind.SET_FLAG, Kind.WAIT_FLAG):
-                for code, about, severity in _id_faults(
-                    instance.profile, core.id.role, event, reserved, strict_ids
-                ):
-                    ids[code, about, event.span or NOWHERE, severity].add(event.raw)
-            elif event.link and event.raw not in instance.profile.event_ids:
-                key = ("event-id-out-of-range", event.link, event.span or NOWHERE, Severity.ERROR)
-                ids[key].add(event.raw)
-            elif event.link and event.raw in instance.profile.system_event_ids:
-                severity = Severity.ERROR if strict_ids else Severity.WARNING
-                ids["event-id-of-system", event.link, event.span or NOWHERE, severity].add(event.raw)
-    found = [
-        Fault(code, _id_message(instance.profile, code, about, raw), span, _ID_SOURCES[code], severity)
-        for (code, about, span, severity), raw in ids.items()
-    ]
-    return [*_absent_pipes(instance), *found]
-
-
-_ID_SOURCES = {
-    "id-out-of-range": "asc-devkit: CrossCoreSetFlag",
-    "id-not-for-users": "asc-devkit: other editions",
-    "id-reserved": "asc-devkit: SyncAll",
-    "id-reserved-elsewhere": "asc-devkit: SyncAll",
-    "event-id-out-of-range": "asc-devkit: SetFlag/WaitFlag",
-    "event-id-of-system": "asc-devkit: SetFlag/WaitFlag",
-}
-
-
-def _id_faults(
-    profile: Profile,
-    role: Role,
-    event: Event,
-    reserved: Mapping[str, Mapping[Role, frozenset[int]]],
-    strict_ids: bool,
-) -> Iterable[tuple[str, str, Severity]]:
-    """What is wrong with the id of one set or wait: code, what it collides with, severity."""
-    if event.raw not in profile.flag_ids:
-        yield "id-out-of-range", "", Severity.ERROR
-    elif strict_ids and event.raw not in profile.strict_ids:
-        yield "id-not-for-users", "", Severity.ERROR
-    other = Role.AIC if role is Role.AIV else Role.AIV
-    holder = other if event.kind is Kind.SET_FLAG else role
-    for function, by_role in reserved.items():
-        if event.flag in by_role.get(holder, ()):
-            about = f"the {function} barrier itself uses that counter on the {holder.name}"
-            yield "id-reserved", about, Severity.ERROR
-        elif any(event.flag in taken for taken in by_role.values()):
-            yield (
-                "id-reserved-elsewhere",
-                f"the {function} barrier",
-                Severity.ERROR if strict_ids else Severity.WARNING,
-            )
-
-
-def _id_message(profile: Profile, code: str, about: str, raw: set[int]) -> str:
-    many = len(raw) > 1
-    name = f"{'ids' if many else 'id'} {numbers(raw)}"
-    last = profile.flag_ids[-1]
-    match code:
-        case "id-out-of-range":
-            cut = numbers(profile.effective_id(i) for i in raw)
-            return (
-                f"{name} {'are' if many else 'is'} outside 0-{last}: the hardware keeps the low 4 bits, "
-                f"so flag {cut} is used"
-            )
-        case "id-not-for-users":
-            strict = profile.strict_ids[-1]
-            return f"{name} {'are' if many else 'is'} not among the user's ids 0-{strict} (strict ids)"
-        case "id-reserved":
-            return f"{name}: {about}"
-        case "id-reserved-elsewhere":
-            return (
-                f"{name}: {about} uses the number on the other side; no conflict, but some documents "
-                "reserve it"
-            )
-        case "event-id-of-system":
-            return f"event {name} of {about}: the system uses {'them' if many else 'it'} as well"
-    ids = profile.event_ids
-    return f"event {name} of {about} {'are' if many else 'is'} outside {ids[0]}-{ids[-1]}"
-
-
-def collides_with_barrier(faults: Sequence[Fault] | None) -> bool:
-    """Whether a user's flag meets one of a barrier: other verdicts then assume it undisturbed."""
-    return any(f.code == "id-reserved" for f in faults or ())
-
-
-def _absent_pipes(instance: Instance) -> Iterable[Fault]:
-    by_place: dict[Span, list[int]] = defaultdict(list)
-    chosen: dict[Span, Absent] = {}
-    for entry in instance.absent:
-        by_place[entry.operation.span].append(entry.core.rank)
-        chosen.setdefault(entry.operation.span, entry)
-    for span, entry in chosen.items():
-        operation = entry.operation
-        if isinstance(operation, SetFlag | WaitFlag):
-            what = "CrossCoreWaitFlag" if isinstance(operation, WaitFlag) else "CrossCoreSetFlag"
-            pipes = f"{operation.pipe.value}, which"
-        else:
-            what = "WaitFlag" if isinstance(operation, WaitEvent) else "SetFlag"
-            pipes = f"{operation.source.value} and {operation.target.value}, one of which"
-        text = (
-            f"{what} names {pipes} an {entry.core.role.name} lacks: it compiles to nothing "
-            f"(ranks {numbers(by_place[span])})"
-        )
-        yield Fault("absent-pipe", text, span, "asc-devkit: CrossCoreSetFlag, dav_3510")
+    many = total > 1
+    text = f"{total} {noun}{'s' if many else ''} {preposition} {what} {flags} by the {who} {said[many]}"
+    return Fault(code, text, span, "asc-devkit: CrossCoreSetFlag")
 
 
 # --- barrier-match ----------------------------------------------------------------------------
@@ -210,15 +107,14 @@ def _absent_pipes(instance: Instance) -> Iterable[Fault]:
 def barrier_match(sync: Sync) -> list[Fault] | None:
     """Barrier functions that their participants call different numbers of times."""
     instance = sync.instance
-    if not sync.meetings:
+    if not any(meeting.function in instance.barriers() for meeting in sync.meetings):
         return None
     faults = []
-    for function in instance.barriers:
+    for function, (form, members) in instance.barriers().items():
         calls: Tally[int] = Tally()
         for meeting in sync.meetings:
             if meeting.function == function:
                 calls.update(sync.locate(point)[0] for point in meeting.points)
-        members = instance.participants(function)
         by_count: dict[int, list[int]] = defaultdict(list)
         for core in members:
             by_count[calls[core]].append(core)
@@ -228,8 +124,7 @@ def barrier_match(sync: Sync) -> list[Fault] | None:
                 for count, cores in sorted(by_count.items(), reverse=True)
             ]
             span = _first_call(instance, function)
-            form = instance.barriers[function]
-            text = f"the {form.name} barrier is called {', '.join(parts)}: all must call it equally often"
+            text = f"the {function} barrier is called {', '.join(parts)}: all must call it equally often"
             faults.append(Fault("barrier-mismatch", text, span, form.source))
     return faults
 
@@ -240,6 +135,33 @@ def _first_call(instance: Instance, function: str) -> Span:
             if event.kind is Kind.BARRIER and event.barrier == function:
                 return event.span or NOWHERE
     return NOWHERE
+
+
+# --- blocks and cores -------------------------------------------------------------------------
+
+
+def blocks_exceed_cores(instance: Instance) -> list[Fault]:
+    """A barrier, or a flag of mode 0, that waits for blocks which cannot start while others wait."""
+    cores = instance.profile.cores
+    if cores is None or instance.blocks <= cores:
+        return []
+    places: dict[Span, str] = {}
+    for cores_alike in distinct_cores(instance):
+        for event in instance.cores[cores_alike[0]].events:
+            if event.kind is Kind.BARRIER and event.operation is not None:
+                places.setdefault(event.span or NOWHERE, f"{barrier_name(event)} waits")
+            elif event.kind is Kind.WAIT_FLAG and event.mode == 0:
+                places.setdefault(event.span or NOWHERE, f"{flag_name(event)}, of mode 0, waits")
+    return [
+        Fault(
+            "blocks-exceed-cores",
+            f"{what} for all {instance.blocks} blocks of a rank, and a device of {cores} AI cores runs "
+            f"{cores} of them at a time",
+            span,
+            "asc-devkit: SyncAll",
+        )
+        for span, what in places.items()
+    ]
 
 
 # --- coverage ---------------------------------------------------------------------------------
@@ -302,8 +224,9 @@ def _outputs(instance: Instance, expected: Mapping[tuple[str, int], int]) -> Ite
     share of it.
     """
     reported: set[tuple[str, Span]] = set()
-    for (region, rank), size in expected.items():
-        windows = _output_windows(instance, region, rank)
+    launches = range(instance.setup.launches)
+    for ((region, rank), size), launch in itertools.product(expected.items(), launches):
+        windows = _output_windows(instance, region, rank, launch)
         for code, text, span in _gaps(sorted(windows, key=lambda w: w[:2]), size):
             if (code, span) not in reported:
                 reported.add((code, span))
@@ -311,21 +234,29 @@ def _outputs(instance: Instance, expected: Mapping[tuple[str, int], int]) -> Ite
                 yield Fault(code, message, span, "README, properties: coverage")
 
 
-def _output_windows(instance: Instance, region: str, rank: int) -> list[tuple[int, int, Span]]:
-    """The windows of ``region`` that are wholly written, each as often as it is."""
+def _output_windows(instance: Instance, region: str, rank: int, launch: int) -> list[tuple[int, int, Span]]:
+    """The windows of ``region`` that are wholly written in a launch, each as often as it is.
+
+    Blocks share a window where they make the same opaque call, be it at several places.
+    """
     whole: list[tuple[int, int, Span]] = []
-    shares: dict[tuple[int, int, Role, Span], Tally[int]] = defaultdict(Tally)
+    shares: dict[tuple[int, int, Role, str], Tally[int]] = defaultdict(Tally)
+    places: dict[tuple[int, int, Role, str], Span] = {}
     for number, core in enumerate(instance.cores):
         for event in core.events:
-            for access in event.writes:
+            for access in event.writes if event.launch == launch else ():
                 if (access.region, access.rank) != (region, rank) or access.begin >= access.end:
                     continue
                 span = event.span or NOWHERE
                 if access.share:
-                    shares[access.begin, access.end, core.id.role, span][number] += 1
+                    key = (access.begin, access.end, core.id.role, contract_of(event))
+                    shares[key][number] += 1
+                    places.setdefault(key, span)
                 else:
                     whole.append((access.begin, access.end, span))
-    for (begin, end, role, span), writers in shares.items():
+    for key, writers in shares.items():
+        begin, end, role, _ = key
+        span = places[key]
         cores = [i for i, c in enumerate(instance.cores) if c.id.role is role and c.id[0] == rank]
         fewest = min(writers[i] for i in cores)
         whole += [(begin, end, span)] * fewest

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mc2proof.checker.ask import EngineDisagreement as EngineDisagreement
+    from mc2proof.checker.plan import Plan as Plan
     from mc2proof.checker.report import AssumptionNote as AssumptionNote
     from mc2proof.checker.report import Counterexample as Counterexample
     from mc2proof.checker.report import Finding as Finding
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from mc2proof.checker.report import Step as Step
     from mc2proof.checker.report import Verdict as Verdict
     from mc2proof.face import load as load
+    from mc2proof.face import plan as plan
     from mc2proof.face import prove as prove
     from mc2proof.protocol.builder import ProtocolBuilder as ProtocolBuilder
     from mc2proof.protocol.builder import RoleBuilder as RoleBuilder
@@ -56,7 +58,8 @@ if TYPE_CHECKING:
     __version__: str
 
 _NAMES = {
-    "mc2proof.face": ("load", "prove"),
+    "mc2proof.checker.plan": ("Plan",),
+    "mc2proof.face": ("load", "plan", "prove"),
     "mc2proof.checker.ask": ("EngineDisagreement",),
     "mc2proof.checker.report": (
         "AssumptionNote", "Counterexample", "Finding", "Report", "Result", "Severity", "Step",

@@ -54,6 +54,7 @@ def prove(
     buffer_size: int | None,
     tile_cnt: int | None,
     blocks: int | None,
+    shape: str | None,
     settings: tuple[str, ...],
     form: str,
     output: str | None,
@@ -67,6 +68,7 @@ def prove(
     from mc2proof import face
     from mc2proof.output import progress, to_stdout, writer
     from mc2proof.render import render, summary
+    from mc2proof.shape import parse_shape
     from mc2proof.text import line
     from mc2proof.values import Given, merge, parse_setting
 
@@ -78,6 +80,8 @@ def prove(
     values = merge(given)
     reading = {name: rest.pop(name) for name in _READING}
     _spare_inputs(output, [*sources, *filter(None, [reading.get("facts")])])
+    if shape is not None:
+        rest |= {"shape": parse_shape(shape), "facts": reading["facts"]}
     write = writer(output)
     with progress() as tell:
         protocols = face.load(*sources, **reading)
@@ -86,6 +90,42 @@ def prove(
     if output is not None:
         to_stdout([(*summary(report), *line(f"; written to {output}"))])
     return report.exit_code()
+
+
+@mc2proof_group.command()
+@click.argument("shape", nargs=3, type=int, metavar="M K N")
+@click.argument("ranks", type=int, metavar="RANKS")
+@options.sources
+@click.option("--buffer-size", type=int, metavar="N", help="Depth of the ring.  [default: the host's]")
+@click.option("--blocks", type=int, metavar="N", help="Blocks launched on each rank.  [default: ranks]")
+@options.hardware
+@text_or_json
+@output_file
+def plan(
+    sources: tuple[str, ...], shape: tuple[int, int, int], form: str, output: str | None, **rest: Any
+) -> int:
+    """Compute what the host program makes of a shape, and how far it may grow.
+
+    M, K, N are those of the whole problem, as the host program takes them. Prints the parameters of
+    the kernel, what is wrong at them, and the largest safe tile_cnt and buffer_size.
+
+    Exit codes: 0 answered, 2 refused.
+    """
+    from mc2proof import face
+    from mc2proof.output import progress, to_stdout, writer
+    from mc2proof.plan import plan_summary, render_plan
+    from mc2proof.text import line
+
+    reading = {name: rest.pop(name) for name in _READING}
+    _spare_inputs(output, [*sources, *filter(None, [reading.get("facts")])])
+    write = writer(output)
+    with progress() as tell:
+        protocols = face.load(*sources, **reading)
+        made = face.plan(shape, protocols=protocols, facts=reading["facts"], progress=tell, **rest)
+    write([line(made.to_json())] if form == "json" else render_plan(made))
+    if output is not None:
+        to_stdout([(*plan_summary(made), *line(f"; written to {output}"))])
+    return 0
 
 
 @mc2proof_group.command()
@@ -114,6 +154,24 @@ def list_(form: str) -> int:
     from mc2proof.output import to_stdout
 
     to_stdout(list_json() if form == "json" else list_text())
+    return 0
+
+
+@mc2proof_group.command()
+@click.argument("code", required=False)
+@text_or_json
+def explain(code: str | None, form: str) -> int:
+    """Explain a finding by its CODE: what goes wrong, in which timing, and the mend.
+
+    With a faulty and a mended example. Without CODE: lists the codes by property.
+    """
+    from mc2proof import explain as catalogue
+    from mc2proof.output import to_stdout
+
+    if code is None:
+        to_stdout(catalogue.list_codes_json() if form == "json" else catalogue.list_codes_text())
+    else:
+        to_stdout(catalogue.explain_json(code) if form == "json" else catalogue.explain_text(code))
     return 0
 
 

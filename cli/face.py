@@ -1,7 +1,8 @@
-"""`load` and `prove`: what the command line does, for Python programs.
+"""`load`, `prove` and `plan`: what the command line does, for Python programs.
 
-`load` turns sources into protocols, `prove` checks protocols at given parameters. The work is
-done in `protocol.ascendc` and `checker.prove`; here inputs are validated and named.
+`load` turns sources into protocols, `prove` checks protocols at given parameters, `plan` computes
+them from a shape. The work is done in `protocol.ascendc`, `checker.prove` and `checker.plan`; here
+inputs are validated and named.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,18 +19,22 @@ from mc2proof.hints import did_you_mean, shown_path, unknown
 from mc2proof.protocol.errors import ParameterError, SourceError
 from mc2proof.protocol.profile import PROFILES, BarrierAll, Profile
 from mc2proof.protocol.program import Protocol
-from mc2proof.protocol.setup import Setup
+from mc2proof.protocol.setup import Injected, Setup
 from mc2proof.protocol.unroll import Limits
 from mc2proof.pyfile import load_protocol, split_reference
+from mc2proof.shape import one_program, shaped
 from mc2proof.values import Given, check_names, checked_value, merge
 
 if TYPE_CHECKING:
+    from mc2proof.checker.plan import Plan
     from mc2proof.checker.report import Report
+    from mc2proof.protocol.ascendc import Facts
 
 Source = str | os.PathLike[str]
 
 _MACRO = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _RLIMIT_MAX = (1 << 32) - 1  # Z3 keeps the limit in an unsigned int
+_MATMUL_OBJECTS_MAX = 4  # devkit SyncAll: at most 4 objects, with two flag ids each
 
 
 def load(
@@ -84,17 +90,24 @@ def _load_kernels(
     for folder in include_dirs:
         if not os.path.isdir(folder):
             raise SourceError(f"{os.fspath(folder)}: no such folder (-I)")
-    if facts is not None:
-        check_file(os.fspath(facts))
-    from mc2proof.protocol.ascendc import load_facts, load_sources, reference_facts
+    known = _facts(facts)
+    from mc2proof.protocol.ascendc import load_sources
 
     return load_sources(
         [Path(header) for header in headers],
         entry=entry,
-        facts=reference_facts() if facts is None else load_facts(Path(facts)),
+        facts=known,
         defines=macros,
         include_dirs=[Path(folder) for folder in include_dirs],
     )
+
+
+def _facts(given: Source | None) -> Facts:
+    if given is not None:
+        check_file(os.fspath(given))
+    from mc2proof.protocol.ascendc import load_facts, reference_facts
+
+    return reference_facts() if given is None else load_facts(Path(given))
 
 
 def prove(
@@ -107,10 +120,18 @@ def prove(
     profile: str | Profile = "ascend950",
     barrier_all: str | BarrierAll | None = None,
     strict_ids: bool = False,
+    launches: int = 1,
+    clear_flags: bool = False,
+    merge_flags: bool = False,
+    cores: int | None = None,
+    matmul_objects: int | None = None,
+    faults: Sequence[str] = (),
     properties: Sequence[str] = (),
     engine: str = "auto",
     cross_check: bool = False,
     settings: Mapping[str, int | Sequence[int]] | None = None,
+    shape: tuple[int, int, int] | None = None,
+    facts: Source | None = None,
     max_events: int | None = None,
     rlimit: int | None = None,
     progress: Callable[[str], None] | None = None,
@@ -118,14 +139,23 @@ def prove(
     """The verdicts on ``protocols`` (what `load` returns, or sources for it) at the given values.
 
     A parameter without a value takes the default that its protocol declares, if it does;
-    ``settings`` gives parameters that have no argument here. ``barrier_all`` says what
+    ``settings`` gives parameters that have no argument here; ``shape`` (M, K, N) computes those that
+    the host program computes, by the rules in ``facts`` (default: the shipped ones; give the file
+    that the sources were loaded with). ``barrier_all`` says what
     ``aclshmem_barrier_all`` is in the build; left out, ``vec`` is assumed with a warning.
+
+    Each rank launches the kernel ``launches`` times, and nothing orders the launches of different
+    ranks; what a launch leaves in the flags carries over unless ``clear_flags``. ``merge_flags``: a
+    set of a flag that is already set is lost. ``cores`` is the number of AI cores of a device,
+    ``matmul_objects`` (0 to 4) how many objects of the Matmul API take flag ids. ``faults`` are put
+    in: ``quiet-timeout``, a quiet that gives up unnoticed.
+
     ``properties`` empty means all. ``max_events`` and ``rlimit`` (Z3's own count a question) bound
     the work; where one is reached the verdict is UNKNOWN. ``progress`` is told what is being done.
 
     Raises Mc2proofError for bad input, EngineDisagreement where two engines differ.
     """
-    chosen = _protocols(protocols)
+    chosen = _protocols(protocols, facts)
     named = {"ranks": ranks, "blocks": blocks, "buffer_size": buffer_size, "tile_cnt": tile_cnt}
     given: list[Given] = [
         (f"{name}=", name, checked_value(name, value)) for name, value in named.items() if value is not None
@@ -133,7 +163,16 @@ def prove(
     given += [("settings", name, checked_value(name, v)) for name, v in (settings or {}).items()]
     values = merge(given)
     check_names(values, chosen)
-    hardware, reading = _profile(profile), _barrier_all(barrier_all)
+    if shape is not None:
+        chosen, values, _, _ = shaped(chosen, values, shape, _facts(facts))
+    hardware = _hardware(_profile(profile), merge_flags, cores, matmul_objects)
+    setup = Setup(
+        hardware,
+        _barrier_all(barrier_all),
+        _within("launches", launches, 1),
+        clear_flags,
+        frozenset(_fault(name) for name in faults),
+    )
     limits = _limits(max_events, rlimit)
 
     from mc2proof.checker.properties import PROPERTIES
@@ -147,7 +186,7 @@ def prove(
     return prove_protocols(
         chosen,
         values,
-        Setup(hardware, reading),
+        setup,
         strict_ids=strict_ids,
         properties=tuple(dict.fromkeys(properties)),
         engine=engine,
@@ -155,6 +194,47 @@ def prove(
         limits=limits,
         progress=progress,
     )
+
+
+def plan(
+    shape: tuple[int, int, int],
+    ranks: int,
+    protocols: Protocol | Source | Sequence[Protocol | Source] = (),
+    *,
+    buffer_size: int | None = None,
+    blocks: int | None = None,
+    profile: str | Profile = "ascend950",
+    barrier_all: str | BarrierAll | None = None,
+    strict_ids: bool = False,
+    launches: int = 1,
+    clear_flags: bool = False,
+    merge_flags: bool = False,
+    cores: int | None = None,
+    matmul_objects: int | None = None,
+    faults: Sequence[str] = (),
+    facts: Source | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Plan:
+    """What the host program makes of ``shape`` (M, K, N) on ``ranks`` ranks, and how far it may grow.
+
+    ``facts`` has the host's rules (default: the shipped ones; give the file that the sources were
+    loaded with). ``buffer_size`` replaces the host's own. The other arguments are those of `prove`.
+    Findings and limits are from counting and happens-before; `prove` has Z3 confirm them.
+
+    Raises Mc2proofError for bad input, among it what the host program rejects.
+    """
+    chosen = one_program(_protocols(protocols, facts))
+    named = {"ranks": ranks, "blocks": blocks, "buffer_size": buffer_size}
+    given = {name: _within(name, v, 1) for name, v in named.items() if v is not None}
+    check_names(given, [chosen])
+    setup = _setup(profile, barrier_all, launches, clear_flags, merge_flags, cores, matmul_objects, faults)
+    (noted,), _, rules, geometry = shaped([chosen], given, shape, _facts(facts))
+
+    from mc2proof.checker.plan import make_plan
+
+    if progress is not None:
+        progress("trying values")
+    return make_plan(noted, rules, geometry, given, setup, strict_ids=strict_ids)
 
 
 def check_file(path: str) -> None:
@@ -203,12 +283,15 @@ def _macro(text: str, name: str) -> str:
     return name
 
 
-def _protocols(given: Protocol | Source | Sequence[Protocol | Source]) -> list[Protocol]:
+def _protocols(
+    given: Protocol | Source | Sequence[Protocol | Source], facts: Source | None
+) -> list[Protocol]:
     items = [given] if isinstance(given, Protocol | str | os.PathLike) else list(given)
     ready = [item for item in items if isinstance(item, Protocol)]
     if ready and len(ready) != len(items):
         raise ParameterError("protocols", None, "give protocols or sources, not both")
-    return ready or load(*(item for item in items if not isinstance(item, Protocol)))
+    sources = [item for item in items if not isinstance(item, Protocol)]
+    return ready or load(*sources, facts=facts)
 
 
 def _profile(given: str | Profile) -> Profile:
@@ -217,6 +300,55 @@ def _profile(given: str | Profile) -> Profile:
     if given not in PROFILES:
         raise ParameterError("profile", None, unknown("profile", given, PROFILES))
     return PROFILES[given]
+
+
+def _setup(
+    profile: str | Profile,
+    barrier_all: str | BarrierAll | None,
+    launches: int,
+    clear_flags: bool,
+    merge_flags: bool,
+    cores: int | None,
+    matmul_objects: int | None,
+    faults: Sequence[str],
+) -> Setup:
+    """What an instance is made for, of the arguments that `prove` and `plan` share."""
+    return Setup(
+        _hardware(_profile(profile), merge_flags, cores, matmul_objects),
+        _barrier_all(barrier_all),
+        _within("launches", launches, 1),
+        clear_flags,
+        frozenset(_fault(name) for name in faults),
+    )
+
+
+def _hardware(profile: Profile, merge: bool, cores: int | None, matmul_objects: int | None) -> Profile:
+    """``profile`` with what was said about the device and the build."""
+    if merge:
+        profile = replace(profile, flags_merge=True)
+    if cores is not None:
+        profile = replace(profile, cores=_within("cores", cores, 1))
+    if matmul_objects is not None:
+        profile = replace(
+            profile, matmul_objects=_within("matmul_objects", matmul_objects, 0, _MATMUL_OBJECTS_MAX)
+        )
+    return profile
+
+
+def _within(name: str, value: object, low: int, high: int | None = None) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ParameterError(name, repr(value), "must be an integer")
+    if value < low or (high is not None and value > high):
+        domain = f"at least {low}" if high is None else f"from {low} to {high}"
+        raise ParameterError(name, value, f"must be {domain}")
+    return value
+
+
+def _fault(given: str) -> Injected:
+    known = [fault.value for fault in Injected]
+    if given not in known:
+        raise ParameterError("fault", None, unknown("fault", given, known))
+    return Injected(given)
 
 
 def _barrier_all(given: str | BarrierAll | None) -> BarrierAll | None:

@@ -60,6 +60,11 @@ parameters = together(
     click.option("--ranks", type=int, metavar="N", help="Processing elements."),
     click.option("--buffer-size", type=int, metavar="N", help="Depth of the ring of buffers."),
     click.option("--tile-cnt", type=int, metavar="N", help="Tiles."),
+    click.option(
+        "--shape",
+        metavar="M,K,N",
+        help="Compute tiles, sizes and buffers from the shape, by the host program's rules (see plan).",
+    ),
     click.option("--blocks", type=int, metavar="N", help="Blocks launched on each rank.  [default: ranks]"),
     click.option(
         "--set",
@@ -81,6 +86,36 @@ hardware = together(
         help="What aclshmem_barrier_all is in the build. Default: vec, with a warning.",
     ),
     click.option("--strict-ids", is_flag=True, help="Allow the flag ids 0-10 only."),
+    click.option(
+        "--launches",
+        type=int,
+        metavar="N",
+        default=1,
+        show_default=True,
+        help="Launches of each rank, one after the other; nothing orders them across ranks.",
+    ),
+    click.option(
+        "--clear-flags",
+        is_flag=True,
+        help="Counters are 0 at each launch. Default: what a launch leaves carries over.",
+    ),
+    click.option("--merge-flags", is_flag=True, help="A set of a flag that is already set is lost."),
+    click.option(
+        "--cores", type=int, metavar="N", help="AI cores of a device. Default: enough for all blocks."
+    ),
+    click.option(
+        "--matmul-objects",
+        type=int,
+        metavar="N",
+        help="Objects of the Matmul API, at most 4: they take the flag ids 0 .. 2N-1.",
+    ),
+    click.option(
+        "--fault",
+        "faults",
+        multiple=True,
+        metavar="NAME",
+        help="Put in a fault: quiet-timeout, a quiet that gives up unnoticed (repeatable).",
+    ),
 )
 """On what hardware."""
 

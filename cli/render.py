@@ -11,7 +11,16 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from mc2proof.checker.report import Counterexample, Finding, Report, Result, Severity, Step, Verdict
+from mc2proof.checker.report import (
+    Counterexample,
+    Finding,
+    Report,
+    Result,
+    RunSetup,
+    Severity,
+    Step,
+    Verdict,
+)
 from mc2proof.protocol.replay import Replay, ShownStep
 from mc2proof.text import BLANK, Line, Piece, heading, indented, line, table, with_places
 
@@ -24,6 +33,8 @@ STYLES = {
 }
 _SENTENCE_WITH_PLACE = re.compile(r"(?P<text>.*\S)  \((?P<place>.+:\d+)\)")
 _ALWAYS_SHOWN = ("ranks", "blocks", "buffer_size", "tile_cnt")
+ASK = "mc2proof explain CODE tells more about a finding"
+"""Stands before the last line of a report that has findings."""
 
 
 def render(report: Report, *, sources: Sequence[str] = ()) -> list[Line]:
@@ -40,6 +51,8 @@ def render(report: Report, *, sources: Sequence[str] = ()) -> list[Line]:
                 lines += [*_explanation(result, report, sources), BLANK]
     lines += _section("warnings", _warnings(report))
     lines += _section("assumptions", _assumptions(report))
+    if any(result.findings for result in report.results):
+        lines += [line(Piece(ASK, "dim")), BLANK]
     lines.append(summary(report))
     return lines
 
@@ -70,6 +83,20 @@ def parameters_text(parameters: Mapping[str, int | list[int]]) -> str:
         for name, value in parameters.items()
     )
     return ", ".join(f"{name} {value}" for name, value in shown)
+
+
+def setup_text(setup: RunSetup) -> str:
+    """``launches 2, flags cleared``: what is not as usual. What barriers are is an assumption's text."""
+    said = {
+        f"launches {setup.launches}": setup.launches != 1,
+        "flags cleared": setup.flags_cleared,
+        "flags merge": setup.flags_merge,
+        "strict ids": setup.strict_ids,
+        f"cores {setup.cores}": setup.cores is not None,
+        f"matmul objects {setup.matmul_objects}": setup.matmul_objects != 0,
+        f"fault {' '.join(setup.faults)}": bool(setup.faults),
+    }
+    return ", ".join(text for text, holds in said.items() if holds)
 
 
 def render_replay(replay: Replay) -> list[Line]:
@@ -104,7 +131,9 @@ def _subjects(subjects: Sequence[str]) -> Line:
 
 
 def _setting(report: Report) -> list[Line]:
-    return table([["parameters", parameters_text(report.parameters)], ["profile", report.profile]])
+    rows = [["parameters", parameters_text(report.parameters)], ["profile", report.profile]]
+    chosen = setup_text(report.setup)
+    return table([*rows, ["setup", chosen]] if chosen else rows)
 
 
 def _verdicts(results: Sequence[Result]) -> list[Line]:
@@ -190,7 +219,7 @@ def _warnings(report: Report) -> list[Line]:
     """Assumptions that were nobody's choice, and findings that do not decide a verdict."""
     assumed = [(f"{a.code}: {a.text}", "") for a in report.assumptions if a.warning]
     found = [
-        (f"{result.property}: {finding.message}", _place(finding.file, finding.line))
+        (f"{finding.code}: {finding.message}", _place(finding.file, finding.line))
         for result in report.results
         for finding in result.findings
         if finding.severity is Severity.WARNING

@@ -100,6 +100,7 @@ class ProtocolBuilder:
         self.rank: Expr = Var("rank", CType.I64, VarKind.IDENTITY)
         self.block: Expr = Var("block", CType.I64, VarKind.IDENTITY)
         self.sub: Expr = Var("sub", CType.I64, VarKind.IDENTITY)
+        self.launch: Expr = Var("launch", CType.I64, VarKind.IDENTITY)
         self._parameters: list[Parameter] = []
         self._regions: list[Region] = []
         self._roles: dict[Role, RoleBuilder] = {}

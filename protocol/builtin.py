@@ -19,7 +19,8 @@ def ring_all_to_all() -> Protocol:
     """All-to-all + matmul over a ring of ``buffer_size`` slots.
 
     Sizes in bytes; a tile is ``m`` rows of ``k`` one-byte elements of A from every rank, giving
-    ``m`` x ``n`` two-byte elements of C.
+    ``m`` x ``n`` two-byte elements of C. ``rows`` that are no whole number of tiles have a tail
+    which is never sent.
     """
     p = ProtocolBuilder("ring-all-to-all")
     ranks = p.parameter("ranks", low=1, default=4, meaning="processing elements")
@@ -30,13 +31,16 @@ def ring_all_to_all() -> Protocol:
     k = p.parameter("k", low=1, default=2048, meaning="columns of A on one rank")
     n = p.parameter("n", low=1, default=3584, meaning="columns of C")
 
-    rows = tiles * m
+    sent = tiles * m
+    rows = p.parameter("rows", default=sent, meaning="rows of A that each rank receives")
+
     scale_row = call("ceil_div", k, GROUP) * 2
     segment_bytes = m * k
     slot_bytes = ranks * segment_bytes
     heap = p.region("heap", RegionKind.SHARED, 1 << 30, alignment=512)
     a = p.region("a", RegionKind.INPUT, ranks * rows * k)
-    scale_a = p.region("scale_a", RegionKind.INPUT, ranks * rows * scale_row)
+    # the host allocates whole groups of all of K, the kernel sends whole groups of each rank's part
+    scale_a = p.region("scale_a", RegionKind.INPUT, rows * (call("ceil_div", ranks * k, GROUP) * 2))
     p.region("b", RegionKind.INPUT)
     p.region("scale_b", RegionKind.INPUT)
     c = p.region("c", RegionKind.OUTPUT, rows * n * 2, covered=True)
@@ -55,9 +59,9 @@ def ring_all_to_all() -> Protocol:
     with aiv.when(sends):
         aiv.put(
             p.block,
-            Address(heap, scale_base + p.rank * rows * scale_row),
-            Address(scale_a, p.block * rows * scale_row),
-            rows * scale_row,
+            Address(heap, scale_base + p.rank * sent * scale_row),
+            Address(scale_a, p.block * sent * scale_row),
+            sent * scale_row,
         )
     with aiv.loop("tile", tiles) as tile:
         with aiv.when(tile >= depth):
@@ -67,7 +71,7 @@ def ring_all_to_all() -> Protocol:
             aiv.put(
                 p.block,
                 Address(heap, slot(tile) + p.rank * segment_bytes),
-                Address(a, p.block * rows * k + tile * m * k),
+                Address(a, p.block * sent * k + tile * m * k),
                 segment_bytes,
             )
             aiv.quiet(p.block)
@@ -77,9 +81,12 @@ def ring_all_to_all() -> Protocol:
     aic = p.role(Role.AIC)
     s = segment_index("source")
     with aic.loop("tile", tiles) as tile:
+        data_at = Address(a, p.rank * sent * k + tile * m * k)
+        scale_at = Address(scale_a, p.rank * sent * scale_row + tile * m * scale_row)
+        # the host lays the inputs out by all rows, the kernel strides by those that it sends
         data_origin = Origin(s, Address(a, p.rank * rows * k + tile * m * k))
         scale_origin = Origin(s, Address(scale_a, p.rank * rows * scale_row + tile * m * scale_row))
-        scale_at = scale_base + s * rows * scale_row + tile * m * scale_row
+        scale_landed = scale_base + s * sent * scale_row + tile * m * scale_row
         remote, own = s.ne(p.rank), s.eq(p.rank)
         aic.wait_flag(Pipe.MTE2, tile)
         aic.compute(
@@ -89,9 +96,9 @@ def ring_all_to_all() -> Protocol:
             reads=[
                 window(Address(heap, slot(tile) + s * segment_bytes), segment_bytes,
                        origin=data_origin, guard=remote),
-                window(Address(heap, scale_at), m * scale_row, origin=scale_origin, guard=remote),
-                window(data_origin.address, segment_bytes, origin=data_origin, guard=own),
-                window(scale_origin.address, m * scale_row, origin=scale_origin, guard=own),
+                window(Address(heap, scale_landed), m * scale_row, origin=scale_origin, guard=remote),
+                window(data_at, segment_bytes, origin=data_origin, guard=own),
+                window(scale_at, m * scale_row, origin=scale_origin, guard=own),
             ],
             writes=[window(Address(c, tile * m * n * 2), m * n * 2)],
         )  # fmt: skip

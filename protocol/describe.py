@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .instance import Access, CoreId, Event, Kind
+from .instance import Access, Event, Instance, Kind
 from .machine import Phase
 from .program import Barrier
 
 
-def core_name(core: CoreId) -> str:
-    """``rank 1 AIV block 0``."""
-    return str(core)
+def core_name(instance: Instance, core: int, event: Event) -> str:
+    """``rank 1 AIV block 0``, with the launch where there is more than one."""
+    launch = f", launch {event.launch + 1}" if instance.setup.launches > 1 else ""
+    return f"{instance.cores[core].id}{launch}"
 
 
 def place_of(event: Event) -> tuple[str, int]:
@@ -83,6 +84,8 @@ def describe_waiting(event: Event) -> str:
         case Kind.WAIT_FLAG | Kind.WAIT_EVENT:
             return f"waits for {flag_name(event)}"
         case Kind.BARRIER:
+            if not isinstance(event.operation, Barrier):
+                return f"waits for its rank's other cores to end launch {event.launch + 1}"
             return f"waits in {barrier_name(event)}"
         case Kind.END:
             return "has work left that never finishes"

@@ -16,8 +16,8 @@ from .cinteger import CType
 from .errors import LimitError, ParameterError, UnsupportedError
 from .evaluate import RUNTIME, Code, Compiler, Interval, Value
 from .expr import Element, Expr, Var, VarKind, cast, variables
-from .instance import Access, Event, Kind
-from .profile import BarrierForm, Hold, Profile
+from .instance import Access, Event, Kind, assembly_name
+from .profile import BarrierForm, Hold
 from .program import (
     ALL_PIPES,
     Assign,
@@ -49,6 +49,7 @@ from .program import (
     expressions,
     statements,
 )
+from .setup import Setup
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class Generated:
     function: Callable[..., None]
     filename: str
     per_block: bool
+    per_launch: bool
     predicted: int
     checked: Sequence[tuple[Span, str]]
     operations: Sequence[Statement]
@@ -71,10 +73,10 @@ class Generated:
 _serial = itertools.count()
 
 
-def mentions_block(program: Block) -> bool:
-    """Whether anything in ``program`` depends on which block or AIV of a block runs it."""
+def mentions(program: Block, *names: str) -> bool:
+    """Whether anything in ``program`` depends on one of these identities (block, sub, launch)."""
     return any(
-        not isinstance(v, Element) and v.kind is VarKind.IDENTITY and v.name != "rank"
+        not isinstance(v, Element) and v.kind is VarKind.IDENTITY and v.name in names
         for statement in statements(program)
         for expr in expressions(statement)
         for v in variables(expr)
@@ -86,24 +88,25 @@ def generate(
     program: Block,
     role: Role,
     values: Mapping[str, Value],
-    profile: Profile,
+    setup: Setup,
     barriers: Mapping[str, BarrierForm],
 ) -> Generated:
     """Compile ``program`` of ``role`` at the parameter ``values``."""
-    writer = _Writer(protocol, role, values, profile, barriers)
+    writer = _Writer(protocol, role, values, setup, barriers)
     writer.declare_arrays(program)
     predicted = writer.block(program, 1)
-    header = "def run(v_rank, v_block, v_sub, _out, _chk, _absent, _limit):"
+    header = "def run(v_rank, v_block, v_sub, v_launch, _out, _chk, _absent, _limit):"
     text = "\n".join([header, "    _append = _out.append", *(writer.text or ["    pass"])])
     filename = f"<unrolled {next(_serial)}>"
     names: dict[str, Any] = {
         **RUNTIME, "_item": _item, "_Event": Event, "_Access": Access, "_K": Kind, "_P": Pipe,
         "_ops": writer.operations, "_over": _over, "_unsupported": _unsupported, "_ALL": ALL_PIPES,
+        "_assembly": assembly_name, "_forms": {form.name: form for form in barriers.values()},
         "_steps": _Steps, **{f"_K_{k.name}": k for k in Kind}, **{f"_P_{p.name}": p for p in Pipe},
     }  # fmt: skip
     exec(compile(text, filename, "exec"), names)  # our own text: names are checked, values are ints
     return Generated(
-        names["run"], filename, mentions_block(program), predicted,
+        names["run"], filename, mentions(program, "block", "sub"), mentions(program, "launch"), predicted,
         writer.checked, writer.operations, writer.lines,
     )  # fmt: skip
 
@@ -120,6 +123,12 @@ def _over(limit: int) -> None:
 
 def _unsupported(operation: Statement, what: str) -> None:
     raise UnsupportedError(what, operation.span)
+
+
+def _name_in_text(form: BarrierForm) -> str:
+    """The name of the assembly of ``form``, as text of the generated function."""
+    rank = "v_rank" if form.own_rank else "None"
+    return f"_assembly(_forms[{form.name!r}], {rank})"
 
 
 class _Steps:
@@ -143,16 +152,22 @@ class _Writer:
         protocol: Protocol,
         role: Role,
         values: Mapping[str, Value],
-        profile: Profile,
+        setup: Setup,
         barriers: Mapping[str, BarrierForm],
     ) -> None:
         ranks, blocks = values["ranks"], values["blocks"]
         assert isinstance(ranks, int)
         assert isinstance(blocks, int)
-        self.protocol, self.role, self.profile, self.barriers = protocol, role, profile, barriers
+        self.protocol, self.role, self.profile, self.barriers = protocol, role, setup.profile, barriers
         subs = protocol.vectors_per_cube if role is Role.AIV else 1
         self.compiler = Compiler(
-            values, {"rank": (0, ranks - 1), "block": (0, blocks - 1), "sub": (0, subs - 1)}
+            values,
+            {
+                "rank": (0, ranks - 1),
+                "block": (0, blocks - 1),
+                "sub": (0, subs - 1),
+                "launch": (0, setup.launches - 1),
+            },
         )
         self.text: list[str] = []
         self.lines: dict[int, Span] = {}
@@ -296,7 +311,7 @@ class _Writer:
                 if self.role not in form.participants:
                     return 0  # returns at once (hardware.md 3)
                 drains = "_ALL" if form.drains else "()"
-                self._emit(op, depth, Kind.BARRIER, Pipe.S, drains=drains, barrier=repr(form.name))
+                self._emit(op, depth, Kind.BARRIER, Pipe.S, drains=drains, barrier=_name_in_text(form))
             case Put():
                 self._put(op, depth)
             case Quiet(peer=peer, span=span):
@@ -324,24 +339,35 @@ class _Writer:
         self.line(depth, head, op.span)
 
     def _flag(self, op: SetFlag | WaitFlag, depth: int) -> None:
-        if op.mode != 2:
-            self._refuse(op, depth, f"cross-core flags of mode {op.mode}")
-            return
-        if self.protocol.vectors_per_cube != 1:
-            self._refuse(op, depth, "cross-core flags with more than one AIV per AIC")
+        reason = self._undecided_mode(op.mode)
+        if reason is not None:
+            self._refuse(op, depth, f"a cross-core flag of mode {op.mode}{reason}")
             return
         waits = isinstance(op, WaitFlag)
         holds_core = waits and self.profile.wait_holds is Hold.CORE
-        missing = op.pipe not in self.profile.pipes[self.role] or (op.pipe is Pipe.S and not waits)
+        only_mode_4 = op.pipe is Pipe.S and not waits  # devkit CrossCoreSetFlag: no set on PIPE_S
+        missing = op.pipe not in self.profile.pipes[self.role] or (only_mode_4 and op.mode != 4)
         raw = self.value(op.flag, op.span)
         if missing and not holds_core:
             self.line(depth, f"_absent({self._index(op)}, {raw})", op.span)
             return
-        count = len(self.profile.flag_ids)
+        count = len(self.profile.ids(self.role, op.mode))
         self.line(depth, f"_f = {raw}", op.span)
         kind = Kind.WAIT_FLAG if waits else Kind.SET_FLAG
         pipe = Pipe.S if holds_core else op.pipe
-        self._emit(op, depth, kind, pipe, flag=f"_f % {count}", raw="_f")
+        self._emit(op, depth, kind, pipe, flag=f"_f % {count}", raw="_f", mode=str(op.mode))
+
+    def _undecided_mode(self, mode: int) -> str | None:
+        """Why a flag of ``mode`` is not decided here; None if it is."""
+        if mode not in (0, 1, 2, 4):
+            return ", which the documents do not have"
+        if mode == 1 and self.role is Role.AIC:
+            return " on an AIC: it is for the AIVs of one core"
+        if mode == 4 and not self.profile.single_flags:
+            return f" on {self.profile.name}, which has none"
+        if mode == 4 and self.protocol.vectors_per_cube != 2:
+            return ", which needs two AIVs per AIC"
+        return None
 
     def _intra_core(self, op: SetEvent | WaitEvent, depth: int) -> None:
         waits = isinstance(op, WaitEvent)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from .profile import BarrierForm, Profile
+from .profile import STREAM_ORDER, BarrierForm, Profile
 from .program import Operation, Pipe, Protocol, Role, SetEvent, SetFlag, Span, WaitEvent, WaitFlag
 from .setup import Setup
 
@@ -53,7 +53,9 @@ class Access(NamedTuple):
 class Event(NamedTuple):
     """One executed operation of one core.
 
-    ``flag`` is the counter or event id after truncation, ``raw`` as the program computed it.
+    ``flag`` is the counter or event id after truncation, ``raw`` as the program computed it;
+    ``mode`` is that of a cross-core flag, ``link`` names the pipes of an intra-core event.
+    ``barrier`` is the name of an `Assembly`. ``launch`` counts from 0.
     ``drains``: the pipes that must be empty before a scalar event happens. ``after``: indices of
     events of this core that must end before it begins (inside one Compute).
     """
@@ -63,6 +65,7 @@ class Event(NamedTuple):
     operation: Operation | None
     flag: int = -1
     raw: int = -1
+    mode: int = -1
     peer: int = -1
     reads: tuple[Access, ...] = ()
     writes: tuple[Access, ...] = ()
@@ -70,6 +73,7 @@ class Event(NamedTuple):
     after: tuple[int, ...] = ()
     barrier: str = ""
     link: str = ""
+    launch: int = 0
 
     @property
     def span(self) -> Span | None:
@@ -82,14 +86,12 @@ class Event(NamedTuple):
 
 
 class CoreId(NamedTuple):
-    """A core: one AIV or AIC of one block of one rank, in one launch on one stream."""
+    """A core: one AIV or AIC of one block of one rank. Every launch runs on the same cores."""
 
     rank: int
     role: Role
     block: int
     sub: int = 0
-    launch: int = 0
-    stream: int = 0
 
     def __str__(self) -> str:
         sub = f".{self.sub}" if self.sub else ""
@@ -97,7 +99,7 @@ class CoreId(NamedTuple):
 
 
 class Core(NamedTuple):
-    """A core and what it executes, in program order; the last event is END."""
+    """A core and what it executes, in program order; every launch ends with END."""
 
     id: CoreId
     events: tuple[Event, ...]
@@ -121,11 +123,23 @@ class Absent(NamedTuple):
     raw: int
 
 
+class Assembly(NamedTuple):
+    """The cores that meet: a barrier over all ranks, over one, or a rank's cores between launches."""
+
+    form: BarrierForm
+    members: tuple[int, ...]
+
+
+def assembly_name(form: BarrierForm, rank: int | None) -> str:
+    """What an assembly is called: its form, with the rank if it is of one."""
+    return form.name if rank is None else f"{form.name} of rank {rank}"
+
+
 @dataclass(frozen=True, slots=True)
 class Instance:
     """A protocol at concrete parameters, for a setup.
 
-    ``barriers`` are the forms in use by name: functions of one form are one barrier.
+    ``assemblies`` are the barriers in use by name: functions of one form are one barrier.
     ``straight_line``: no event branches on memory at run time. ``wraps`` and ``absent`` are what
     unrolling noticed, one entry a place and core.
     """
@@ -134,7 +148,7 @@ class Instance:
     values: Mapping[str, int | tuple[int, ...]]
     setup: Setup
     cores: tuple[Core, ...]
-    barriers: Mapping[str, BarrierForm] = field(default_factory=dict)
+    assemblies: Mapping[str, Assembly] = field(default_factory=dict)
     wraps: tuple[Wrap, ...] = ()
     absent: tuple[Absent, ...] = ()
     straight_line: bool = True
@@ -162,10 +176,9 @@ class Instance:
         """Events over all cores, END included."""
         return sum(len(core.events) for core in self.cores)
 
-    def participants(self, barrier: str) -> list[int]:
-        """Indices of the cores that take part in the barrier of form ``barrier``."""
-        roles = self.barriers[barrier].participants
-        return [i for i, core in enumerate(self.cores) if core.id.role in roles]
+    def barriers(self) -> dict[str, Assembly]:
+        """The assemblies that the program calls: all but those between launches."""
+        return {name: a for name, a in self.assemblies.items() if a.form is not STREAM_ORDER}
 
     def signature(self) -> str:
         """A hash of what every core executes: equal for instances that differ only in spans."""
@@ -178,14 +191,3 @@ class Instance:
                 seen[id(core.events)] = text
             state.update(f"{core.id}:{text}\n".encode())
         return state.hexdigest()[:16]
-
-
-def counter_of(instance: Instance, setter: int) -> tuple[int, ...]:
-    """Cores whose counters a mode-2 SetFlag of core ``setter`` raises: its block's other role."""
-    own = instance.cores[setter].id
-    other = Role.AIC if own.role is Role.AIV else Role.AIV
-    return tuple(
-        i
-        for i, core in enumerate(instance.cores)
-        if core.id.role is other and core.id[0] == own.rank and core.id.block == own.block
-    )

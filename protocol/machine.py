@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from .instance import CoreId, Event, Instance, Kind, counter_of
+from .flags import Channel, Counter, Wiring, counter_of
+from .instance import CoreId, Event, Instance, Kind
 from .program import Pipe
-from .sync import Counter
+from .setup import Injected
 
 
 class ActionKind(Enum):
@@ -37,7 +38,7 @@ class ActionKind(Enum):
 class Action(NamedTuple):
     """One atomic step. ``item``: for PIPE the queue, for EFFECT and LAND the event, else 0.
 
-    For MEET, ``core`` is the number of the barrier function among `Instance.barriers`.
+    For MEET, ``core`` is the number of the assembly among `Instance.assemblies`.
     """
 
     kind: ActionKind
@@ -75,6 +76,8 @@ class _CoreTable:
 
     A core's part: next event to issue, then per queue the number of events taken from it, then a mask
     of queues (the scalar after them) whose event has begun, then one of sets waiting to take effect.
+    ``targets`` are the counters that a set or wait changes; ``joint``, for a set that others must
+    make as well: the counter of its own sets without theirs, and those of all setters.
     """
 
     id: CoreId
@@ -86,6 +89,7 @@ class _CoreTable:
     sets: tuple[int, ...]
     set_number: dict[int, int]
     targets: dict[int, tuple[int, ...]]
+    joint: dict[int, tuple[int, tuple[int, ...]]]
     offset: int = 0
     begun: int = 0
     pending: int = 0
@@ -97,8 +101,12 @@ class Machine:
     def __init__(self, instance: Instance, *, halves: bool = True) -> None:
         self.instance = instance
         self.halves = halves
-        self.functions = tuple(instance.barriers)
-        self.members = [instance.participants(f) for f in self.functions]
+        self.functions = tuple(instance.assemblies)
+        self.members = [assembly.members for assembly in instance.assemblies.values()]
+        self.quiet_waits = Injected.QUIET_TIMEOUT not in instance.setup.faults
+        self.merges = instance.profile.flags_merge
+        self.wiring = Wiring(instance)
+        self.arrivals: dict[tuple[Channel, Counter, int], int] = {}
         self.counters: dict[Counter, int] = {}
         self.puts: dict[tuple[int, int], int] = {}
         self.queue_puts: dict[tuple[int, int], list[int]] = {}
@@ -110,10 +118,12 @@ class Machine:
             table.pending = table.begun + 1
             position = table.pending + 1
         self.counter_base = position
-        self.flight = position + len(self.counters)
+        self.arrival_base = position + len(self.counters)
+        self.flight = self.arrival_base + len(self.arrivals)
         self.landed_half = self.flight + 1
         self.put_list = list(self.puts)
-        self.width = self.landed_half + 1
+        self.lost = self.landed_half + 1
+        self.width = self.lost + 1
 
     # --- construction -------------------------------------------------------------------------
 
@@ -126,23 +136,31 @@ class Machine:
             for rank, i in enumerate(members):
                 rank_in_queue[i] = rank
         sets = tuple(i for i, e in enumerate(core.events) if e.kind is Kind.SET_FLAG)
-        receivers = counter_of(self.instance, index) if sets else ()
         targets: dict[int, tuple[int, ...]] = {}
+        joint: dict[int, tuple[int, tuple[int, ...]]] = {}
         for i, event in enumerate(core.events):
             if event.kind is Kind.SET_FLAG:
-                targets[i] = tuple(self._counter(Counter(r, event.flag)) for r in receivers)
+                channel, counters = self.wiring.raised_by(index, event)
+                targets[i] = tuple(map(self._counter, counters))
+                if len(channel.setters) > 1 and counters:
+                    together = tuple(self._arrival(channel, counters[0], s) for s in channel.setters)
+                    joint[i] = (self._arrival(channel, counters[0], index), together)
             elif event.kind in (Kind.WAIT_FLAG, Kind.WAIT_EVENT, Kind.SET_EVENT):
-                targets[i] = (self._counter(Counter(index, event.flag, event.link)),)
+                targets[i] = (self._counter(counter_of(self.instance, index, event)),)
             elif event.kind is Kind.PUT:
                 number = self.puts.setdefault((index, i), len(self.puts))
                 self.queue_puts.setdefault((core.id.rank, event.peer), []).append(number)
         return _CoreTable(
             core.id, core.events, queues, lists, {p: k for k, p in enumerate(queues)},
-            tuple(rank_in_queue), sets, {i: k for k, i in enumerate(sets)}, targets,
+            tuple(rank_in_queue), sets, {i: k for k, i in enumerate(sets)}, targets, joint,
         )  # fmt: skip
 
     def _counter(self, counter: Counter) -> int:
         return self.counters.setdefault(counter, len(self.counters))
+
+    def _arrival(self, channel: Channel, counter: Counter, setter: int) -> int:
+        """Counts the sets of ``setter`` that wait for those of the channel's other setters."""
+        return self.arrivals.setdefault((channel, counter, setter), len(self.arrivals))
 
     # --- the four questions -------------------------------------------------------------------
 
@@ -200,8 +218,7 @@ class Machine:
             self._step_head(table, index, new)
         elif kind is ActionKind.EFFECT:
             new[table.pending] &= ~(1 << table.set_number[index])
-            for counter in table.targets[index]:
-                new[self.counter_base + counter] += 1
+            self._take_effect(table, index, new)
         else:
             bit = 1 << self.puts[core, index]
             if self.halves and not new[self.landed_half] & bit:
@@ -263,12 +280,23 @@ class Machine:
         number = self.counters.get(counter)
         return 0 if number is None else state[self.counter_base + number]
 
+    def has_passed(self, state: State, counter: Counter, cap: int) -> bool:
+        """Whether ``counter`` is above ``cap``, or, where flags merge, has lost a set."""
+        number = self.counters.get(counter)
+        if number is None:
+            return False
+        return state[self.counter_base + number] > cap or bool(state[self.lost] >> number & 1)
+
     # --- rules --------------------------------------------------------------------------------
 
     def _settle(self, table: _CoreTable, state: list[int]) -> None:
         """Issue up to the next scalar event; move sets and pipe barriers out of the queues' heads."""
         position, events = state[table.offset], table.events
-        while position < len(events) and events[position].pipe is not Pipe.S:
+        while position < len(events):
+            if events[position].pipe is Pipe.S:
+                if events[position].kind is not Kind.SET_FLAG:
+                    break
+                state[table.pending] |= 1 << table.set_number[position]
             position += 1
         state[table.offset] = position
         for queue, members in enumerate(table.lists):
@@ -303,7 +331,7 @@ class Machine:
             return state[self.counter_base + table.targets[position][0]] > 0
         if event.after and not state[table.begun] >> len(table.queues) & 1:
             return all(self._taken(table, earlier, state) for earlier in event.after)
-        if event.kind is Kind.QUIET:
+        if event.kind is Kind.QUIET and self.quiet_waits:
             flight = state[self.flight]
             queue = self.queue_puts.get((table.id.rank, event.peer), ())
             return not any(flight >> number & 1 for number in queue)
@@ -361,6 +389,22 @@ class Machine:
         self._count(table, number, state)
         state[table.offset + 1 + queue] += 1
         self._settle(table, state)
+
+    def _take_effect(self, table: _CoreTable, event: int, state: list[int]) -> None:
+        """Raise the counters of a cross-core set, once every core that must set has done so."""
+        own, together = table.joint.get(event, (-1, ()))
+        if together:
+            state[self.arrival_base + own] += 1
+            if not all(state[self.arrival_base + a] for a in together):
+                return
+            for arrival in together:
+                state[self.arrival_base + arrival] -= 1
+        for counter in table.targets[event]:
+            place = self.counter_base + counter
+            if self.merges and state[place]:  # an unconsumed flag takes no second set
+                state[self.lost] |= 1 << counter
+            else:
+                state[place] += 1
 
     def _count(self, table: _CoreTable, number: int, state: list[int]) -> None:
         """Take one from, or add one to, the counter of a wait or of an intra-core set."""

@@ -8,7 +8,7 @@ The documents are those of hardware.md: *devkit* (asc-devkit pages and implement
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from .program import Pipe, Role
@@ -31,10 +31,11 @@ class BarrierAll(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BarrierForm:
-    """One implementation of an all-ranks barrier.
+    """One implementation of a barrier, over all ranks or (``own_rank``) over one rank's cores.
 
     ``participants`` must all call it equally often; ``drains``: each caller first empties all its
-    pipes; ``reserved``: the flag counters it uses, by the role whose core holds the counter.
+    pipes; ``reserved``: the flag counters it uses, by the role whose core holds the counter;
+    ``reserved_two``: those it uses as well where an AIC has two AIVs.
     """
 
     name: str
@@ -42,6 +43,13 @@ class BarrierForm:
     drains: bool
     reserved: Mapping[Role, frozenset[int]]
     source: str
+    own_rank: bool = False
+    reserved_two: Mapping[Role, frozenset[int]] = field(default_factory=dict)
+
+    def reserved_on(self, role: Role, vectors_per_cube: int) -> frozenset[int]:
+        """The counters of a core of ``role`` that the barrier uses."""
+        more = self.reserved_two if vectors_per_cube == 2 else {}
+        return self.reserved.get(role, frozenset()) | more.get(role, frozenset())
 
 
 VEC_BARRIER = BarrierForm(
@@ -59,6 +67,7 @@ MIX_BARRIER = BarrierForm(
         Role.AIC: frozenset({11, 12, 13}),
         Role.AIV: frozenset({12, 13}),
     },
+    reserved_two={Role.AIC: frozenset({28, 29})},  # devkit SyncAll<false>, ratio 1:2 on dav-3510
     source="CANN SHMEM: aclshmem_barrier_all, MIX build; asc-devkit: SyncAll<false>",
 )
 SOFT_BARRIER = BarrierForm(
@@ -69,19 +78,42 @@ SOFT_BARRIER = BarrierForm(
     source="CANN SHMEM: barrier without the MIX macro",
 )
 
-BARRIERS: Mapping[str, Mapping[BarrierAll, BarrierForm]] = {
-    "aclshmem_barrier_all": {
-        BarrierAll.VEC: VEC_BARRIER,
-        BarrierAll.MIX: MIX_BARRIER,
-        BarrierAll.SOFT: SOFT_BARRIER,
-    },
-    "aclshmemx_barrier_all_vec": {
-        BarrierAll.VEC: VEC_BARRIER,
-        BarrierAll.MIX: VEC_BARRIER,
-        BarrierAll.SOFT: SOFT_BARRIER,
-    },
-}
+SYNC_VECTORS = replace(VEC_BARRIER, name="SyncAll<true>", own_rank=True, source="asc-devkit: SyncAll<true>")
+SYNC_ALL = replace(MIX_BARRIER, name="SyncAll<false>", own_rank=True, source="asc-devkit: SyncAll<false>")
+
+
+def _barriers(mix: BarrierForm, sync_all: BarrierForm) -> Mapping[str, Mapping[BarrierAll, BarrierForm]]:
+    return {
+        "aclshmem_barrier_all": {
+            BarrierAll.VEC: VEC_BARRIER,
+            BarrierAll.MIX: mix,
+            BarrierAll.SOFT: SOFT_BARRIER,
+        },
+        "aclshmemx_barrier_all_vec": {
+            BarrierAll.VEC: VEC_BARRIER,
+            BarrierAll.MIX: VEC_BARRIER,
+            BarrierAll.SOFT: SOFT_BARRIER,
+        },
+        "SyncAll<true>": dict.fromkeys(BarrierAll, SYNC_VECTORS),
+        "SyncAll<false>": dict.fromkeys(BarrierAll, sync_all),
+    }
+
+
+BARRIERS = _barriers(MIX_BARRIER, SYNC_ALL)
 """What each barrier function is under each reading of ``aclshmem_barrier_all`` (hardware.md 3)."""
+
+BARRIERS_2201 = _barriers(replace(MIX_BARRIER, reserved_two={}), replace(SYNC_ALL, reserved_two={}))
+"""The same on dav-2201, where a ratio of 1:2 takes no further ids (devkit SyncAll)."""
+
+STREAM_ORDER = BarrierForm(
+    name="launch",
+    participants=frozenset(Role),
+    drains=False,
+    reserved={},
+    source="launches of one stream follow each other",
+    own_rank=True,
+)
+"""Between two launches of a rank: the next begins when every core of the last has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +134,24 @@ class Profile:
     matmul_objects: int = 0  # devkit SyncAll: N objects of the Matmul API take the ids 0 .. 2N-1
     put_limit: int = 256 << 20  # shmem: at most 256 MB a request
     native_puts: bool = True  # shmem: UDMA exists on dav-3510 only
+    single_flags: bool = True  # devkit CrossCoreSetFlag: mode 4 exists on dav-3510 only
+    base_alignment: int = 512  # shmem: the base of what UDMA reads and writes in the symmetric heap
     barriers: Mapping[str, Mapping[BarrierAll, BarrierForm]] = field(default_factory=lambda: BARRIERS)
     source: str = ""
 
-    def effective_id(self, flag: int) -> int:
-        """The counter that id ``flag`` really names: ids are cut to 4 bits (devkit CrossCoreSetFlag)."""
-        return flag % len(self.flag_ids)
+    def ids(self, role: Role, mode: int) -> range:
+        """The ids that a set or wait of ``mode`` may name on a core of ``role``.
+
+        In mode 4 an AIC names the counters of its second AIV by ids 16 and up (devkit
+        CrossCoreSetFlag).
+        """
+        if mode == 4 and role is Role.AIC:
+            return range(2 * len(self.flag_ids))
+        return self.flag_ids
+
+    def effective_id(self, flag: int, role: Role = Role.AIV, mode: int = 2) -> int:
+        """The counter that id ``flag`` really names: its low bits (devkit CrossCoreSetFlag)."""
+        return flag % len(self.ids(role, mode))
 
 
 ASCEND950 = Profile(
@@ -129,6 +173,8 @@ ATLAS_A2 = Profile(
     },
     wait_holds=Hold.CORE,  # devkit CrossCoreWaitFlag, dav_c220: every pipe of the core
     native_puts=False,
+    single_flags=False,
+    barriers=BARRIERS_2201,
     source="devkit basic_api/dav_c220",
 )
 

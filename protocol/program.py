@@ -202,7 +202,7 @@ class Protocol:
     """What is checked: parameters, regions, and a program for each role.
 
     Every protocol has the parameters ``ranks`` and ``blocks``; programs may use the identities
-    ``rank``, ``block`` and ``sub``. ``vectors_per_cube`` is the core ratio (1 or 2).
+    ``rank``, ``block``, ``sub`` and ``launch``. ``vectors_per_cube`` is the core ratio (1 or 2).
     """
 
     name: str
@@ -221,20 +221,20 @@ class Protocol:
     def digest(self) -> str:
         """16 hexadecimal digits that identify what is checked: everything but spans, names and texts."""
         parts = [repr((p.name, p.low, p.high, p.type.name)) for p in self.parameters]
-        parts += [_plain(region) for region in self.regions]
-        parts += [f"{role.name}:{_plain(self.programs[role])}" for role in Role if role in self.programs]
+        parts += [plain_text(region) for region in self.regions]
+        parts += [f"{role.name}:{plain_text(self.programs[role])}" for role in Role if role in self.programs]
         parts.append(str(self.vectors_per_cube))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
-def _plain(node: object) -> str:
+def plain_text(node: object) -> str:
     """``node`` as text without its spans."""
     if isinstance(node, tuple):
-        return "(" + ",".join(_plain(item) for item in node) + ")"
+        return "(" + ",".join(plain_text(item) for item in node) + ")"
     if isinstance(node, Enum):
         return node.name
     if is_dataclass(node) and not isinstance(node, type):
-        inner = [_plain(getattr(node, f.name)) for f in fields(node) if f.name != "span"]
+        inner = [plain_text(getattr(node, f.name)) for f in fields(node) if f.name != "span"]
         return f"{type(node).__name__}({','.join(inner)})"
     return repr(node)
 

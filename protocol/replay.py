@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from .describe import barrier_name, core_name, describe_event, describe_landing, place_of
 from .errors import TraceError
-from .instance import Instance, Kind
+from .flags import Counter
+from .instance import Event, Instance, Kind
 from .machine import Action, ActionKind, Machine, Moment, State
-from .profile import PROFILES, Profile
+from .profile import PROFILES, STREAM_ORDER, Profile
 from .program import Protocol
-from .sync import Counter
 from .trace import Claim, decode, from_words, read_actions, read_setup
 from .unroll import Limits, unroll
 
@@ -91,8 +91,8 @@ def _holds(machine: Machine, state: State, happened: set[Moment], claim: Claim) 
     if claim.stuck:
         return not machine.enabled(state) and not machine.finished(state)
     if claim.counter is not None:
-        core, flag, link, value = claim.counter
-        return machine.counter_value(state, Counter(core, flag, link)) > value
+        core, flag, space, launch, value = claim.counter
+        return machine.has_passed(state, Counter(core, flag, space, launch), value)
     if not claim.happened and not claim.pending:
         return False  # it claims nothing
     return happened.issuperset(from_words(claim.happened)) and happened.isdisjoint(from_words(claim.pending))
@@ -110,7 +110,18 @@ def _shown(
         return None
     file, line = place_of(what)
     if action.kind is ActionKind.MEET:
-        count = len(machine.members[action.core])
-        return ShownStep(f"all {count} cores", "S", f"meet in {barrier_name(what)}", file, line)
+        return _shown_meeting(instance, machine, action, what)
     text = describe_landing(what) if action.kind is ActionKind.LAND else describe_event(what, phase)
-    return ShownStep(core_name(instance.cores[core].id), what.pipe.name, text, file, line)
+    return ShownStep(core_name(instance, core, what), what.pipe.name, text, file, line)
+
+
+def _shown_meeting(instance: Instance, machine: Machine, action: Action, call: Event) -> ShownStep:
+    members = machine.members[action.core]
+    count = f"all {len(members)} cores"
+    rank = instance.cores[members[0]].id.rank
+    form = instance.assemblies[machine.functions[action.core]].form
+    if form is STREAM_ORDER:
+        text = f"end launch {call.launch + 1}, launch {call.launch + 2} begins"
+        return ShownStep(f"{count} of rank {rank}", "S", text, "", 0)
+    who = f"{count} of rank {rank}" if form.own_rank else count
+    return ShownStep(who, "S", f"meet in {barrier_name(call)}", *place_of(call))

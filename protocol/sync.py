@@ -8,7 +8,9 @@ Lemma (k-th set to k-th wait). If all sets of a counter are made by one core on 
 predecessors grow with their index, so when the k-th wait is released, the predecessors of the k-th
 set have happened whatever sets took effect; and since nothing but waits follows from a set's
 effect, taking them in program order loses no behaviour of the other points. The waits of one pipe
-are ordered. So the k-th wait comes after the k-th set, and that is all.
+are ordered. So the k-th wait comes after the k-th set, and that is all. Where several cores must
+set for one event (modes 0 and 1, and mode 2 with two AIVs), the counter is the least of their
+numbers of sets: the argument holds for each of them, and the k-th wait comes after all k-th sets.
 """
 
 from __future__ import annotations
@@ -16,17 +18,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .instance import Event, Instance, Kind, counter_of
+from .flags import Channel, Counter, Wiring, counter_of
+from .instance import Event, Instance, Kind
 from .order import CoreOrder, order_core
 from .program import Pipe
-
-
-class Counter(NamedTuple):
-    """A counter: a cross-core flag of core ``core`` (``link`` empty) or an intra-core event."""
-
-    core: int
-    flag: int
-    link: str = ""
+from .setup import Injected
 
 
 class Use(NamedTuple):
@@ -39,7 +35,7 @@ class Use(NamedTuple):
 
 
 class Meeting(NamedTuple):
-    """The k-th call of a barrier function by every participant; ``points`` of those that make it."""
+    """The k-th call of an assembly by every member; ``points`` of those that make it."""
 
     function: str
     turn: int
@@ -58,8 +54,9 @@ class Queue(NamedTuple):
 class Sync:
     """The points of all cores and how they are tied together.
 
-    Core ``c``'s local point ``p`` has the global number ``base[c] + p``. ``released_by`` maps each
-    wait's point to the point of its set, None where no set is left for it.
+    Core ``c``'s local point ``p`` has the global number ``base[c] + p``. ``channels`` files the sets
+    of each counter by channel and setter. ``released_by`` maps each wait's point to the points of
+    its sets (one, but for flags that several cores set together), None where no set is left for it.
     """
 
     instance: Instance
@@ -67,11 +64,13 @@ class Sync:
     base: list[int] = field(default_factory=list)
     size: int = 0
     sets: dict[Counter, list[Use]] = field(default_factory=dict)
+    channels: dict[Counter, dict[Channel, dict[int, list[Use]]]] = field(default_factory=dict)
     waits: dict[Counter, list[Use]] = field(default_factory=dict)
     meetings: list[Meeting] = field(default_factory=list)
     puts: dict[Queue, list[Use]] = field(default_factory=dict)
     quiets: dict[Queue, list[Use]] = field(default_factory=dict)
-    released_by: dict[int, int | None] = field(default_factory=dict)
+    ends: list[list[int]] = field(default_factory=list)
+    released_by: dict[int, tuple[int, ...] | None] = field(default_factory=dict)
     undetermined: str | None = None
 
     def begin(self, core: int, event: int) -> int:
@@ -82,9 +81,16 @@ class Sync:
         """The point at which it ends."""
         return self.base[core] + self.orders[core].end[event]
 
-    def last(self, core: int) -> int:
-        """The point at which the core has ended."""
-        return self.base[core] + len(self.orders[core]) - 1
+    def last(self, core: int, launch: int = -1) -> int:
+        """The point at which the core has ended its launch number ``launch``, or the last one."""
+        return self.ends[core][launch]
+
+    def rises(self, counter: Counter) -> list[tuple[Use, ...]]:
+        """The sets that together raise ``counter`` for the 1st, 2nd, ... time; channel by channel."""
+        found: list[tuple[Use, ...]] = []
+        for channel, uses in self.channels.get(counter, {}).items():
+            found += zip(*(uses.get(core, ()) for core in channel.setters), strict=False)
+        return found
 
     def locate(self, point: int) -> tuple[int, int]:
         """The core and its event that a point belongs to."""
@@ -149,7 +155,7 @@ def order_graph(sync: Sync) -> Graph:
         if setter is None:
             blocked.add(wait)
         else:
-            before[wait].append(setter)
+            before[wait] += setter
     return Graph(before, frozenset(blocked))
 
 
@@ -164,9 +170,10 @@ def synchronise(instance: Instance) -> Sync:
         sync.orders.append(order)
         sync.base.append(sync.size)
         sync.size += len(order)
-    calls: dict[str, list[list[int]]] = {f: [[] for _ in instance.cores] for f in instance.barriers}
+    calls: dict[str, list[list[int]]] = {f: [[] for _ in instance.cores] for f in instance.assemblies}
+    wiring = Wiring(instance)
     for index in range(len(instance.cores)):
-        _collect(sync, index, calls)
+        _collect(sync, index, calls, wiring)
     _meet(sync, calls)
     _match(sync)
     _check_queues(sync)
@@ -175,40 +182,48 @@ def synchronise(instance: Instance) -> Sync:
 
 _COLLECTED = frozenset({
     Kind.SET_FLAG, Kind.WAIT_FLAG, Kind.SET_EVENT, Kind.WAIT_EVENT, Kind.BARRIER, Kind.PUT, Kind.QUIET,
+    Kind.END,
 })  # fmt: skip
 
 
-def _collect(sync: Sync, index: int, calls: dict[str, list[list[int]]]) -> None:
+def _collect(sync: Sync, index: int, calls: dict[str, list[list[int]]], wiring: Wiring) -> None:
     """File the synchronising events of one core."""
     core = sync.instance.cores[index]
     base, begin = sync.base[index], sync.orders[index].begin
-    receivers: tuple[int, ...] | None = None
+    sync.ends.append([])
+    may_give_up = Injected.QUIET_TIMEOUT in sync.instance.setup.faults
     for number, event in enumerate(core.events):
         kind = event.kind
         if kind not in _COLLECTED:
             continue
         use = Use(index, number, event.pipe, base + begin[number])
-        if kind is Kind.BARRIER:
+        if kind is Kind.END:
+            sync.ends[index].append(use.point)
+        elif kind is Kind.BARRIER:
             calls[event.barrier][index].append(use.point)
         elif kind is Kind.PUT:
             sync.puts.setdefault(Queue(core.id.rank, event.peer), []).append(use)
         elif kind is Kind.QUIET:
-            sync.quiets.setdefault(Queue(core.id.rank, event.peer), []).append(use)
+            if not may_give_up:
+                sync.quiets.setdefault(Queue(core.id.rank, event.peer), []).append(use)
         elif kind is Kind.WAIT_FLAG or kind is Kind.WAIT_EVENT:
-            sync.waits.setdefault(Counter(index, event.flag, event.link), []).append(use)
+            sync.waits.setdefault(counter_of(sync.instance, index, event), []).append(use)
         elif kind is Kind.SET_EVENT:
-            sync.sets.setdefault(Counter(index, event.flag, event.link), []).append(use)
+            _file_set(sync, counter_of(sync.instance, index, event), Channel(-1, (index,)), use)
         else:
-            if receivers is None:
-                receivers = counter_of(sync.instance, index)
-            for receiver in receivers:
-                sync.sets.setdefault(Counter(receiver, event.flag), []).append(use)
+            channel, counters = wiring.raised_by(index, event)
+            for counter in counters:
+                _file_set(sync, counter, channel, use)
+
+
+def _file_set(sync: Sync, counter: Counter, channel: Channel, use: Use) -> None:
+    sync.sets.setdefault(counter, []).append(use)
+    sync.channels.setdefault(counter, {}).setdefault(channel, {}).setdefault(use.core, []).append(use)
 
 
 def _meet(sync: Sync, calls: dict[str, list[list[int]]]) -> None:
-    """Pair the k-th calls of every barrier function."""
-    for function in sync.instance.barriers:
-        members = sync.instance.participants(function)
+    """Pair the k-th calls of every assembly."""
+    for function, (_, members) in sync.instance.assemblies.items():
         longest = max((len(calls[function][core]) for core in members), default=0)
         for k in range(longest):
             points = tuple(calls[function][core][k] for core in members if k < len(calls[function][core]))
@@ -217,20 +232,22 @@ def _meet(sync: Sync, calls: dict[str, list[list[int]]]) -> None:
 
 def determinate(sync: Sync, counter: Counter) -> bool:
     """Whether the k-th set of ``counter`` releases its k-th wait in every timing (the lemma above)."""
-    sets, waits = sync.sets.get(counter, ()), sync.waits.get(counter, ())
-    return len({(u.core, u.pipe) for u in sets}) <= 1 and len({u.pipe for u in waits}) <= 1
+    channels = sync.channels.get(counter, {})
+    setters = [uses for channel in channels.values() for uses in channel.values()]
+    lists = [*setters, sync.waits.get(counter, [])]
+    return len(channels) <= 1 and all(len({use.pipe for use in uses}) <= 1 for uses in lists)
 
 
 def _match(sync: Sync) -> None:
     """Match sets to waits, or say why they cannot be matched once for all timings."""
     for counter in {**sync.waits, **sync.sets}:
-        sets, waits = sync.sets.get(counter, []), sync.waits.get(counter, [])
+        rises, waits = sync.rises(counter), sync.waits.get(counter, [])
         for k, use in enumerate(waits):
-            sync.released_by[use.point] = sets[k].point if k < len(sets) else None
+            sync.released_by[use.point] = tuple(s.point for s in rises[k]) if k < len(rises) else None
         # sets that nobody waits for matter where they can pass the cap
-        matters = waits or len(sets) > sync.instance.profile.counter_cap
+        matters = waits or len(rises) > sync.instance.profile.counter_cap
         if sync.undetermined is None and matters and not determinate(sync, counter):
-            name = f"{'event' if counter.link else 'flag'} {counter.flag}"
+            name = f"{'event' if counter.is_event else 'flag'} {counter.flag}"
             core = sync.instance.cores[counter.core].id
             sync.undetermined = f"{name} of {core} is set or awaited on several pipes"
 

@@ -26,13 +26,14 @@ PREFIX = "v2:"
 class Claim(msgspec.Struct, frozen=True, array_like=True):
     """What holds at the end: points that happened, points that did not, or that nothing can happen.
 
-    Points are (core, event, begin or end). ``counter`` = (core, flag, link, value that is passed).
+    Points are (core, event, begin or end). ``counter`` = (core, flag, space, launch, value that is
+    passed).
     """
 
     happened: list[tuple[int, int, str]] = []
     pending: list[tuple[int, int, str]] = []
     stuck: bool = False
-    counter: tuple[int, int, str, int] | None = None
+    counter: tuple[int, int, str, int, int] | None = None
 
 
 class SetupNote(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -9,7 +9,7 @@ name here, when they are executed.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -17,9 +17,9 @@ from .errors import LimitError, SourceError, UnsupportedError
 from .evaluate import Value
 from .expr import Element, Var, variables
 from .generate import Generated, generate
-from .instance import Absent, Core, CoreId, Event, Instance, Kind, Wrap
+from .instance import Absent, Assembly, Core, CoreId, Event, Instance, Kind, Wrap, assembly_name
 from .parameters import check_values
-from .profile import BarrierForm
+from .profile import STREAM_ORDER, BarrierForm
 from .program import (
     ALL_PIPES,
     Assign,
@@ -78,13 +78,14 @@ def unroll(
     assert isinstance(blocks, int)
     barriers = _barrier_forms(protocol, setup)
     programs = {
-        role: generate(protocol, program, role, complete, setup.profile, barriers)
+        role: generate(protocol, program, role, complete, setup, barriers)
         for role, program in protocol.programs.items()
     }
     subs = {Role.AIV: protocol.vectors_per_cube, Role.AIC: 1}
     roles = _launched(protocol, barriers)
+    ends = 2 * setup.launches  # END and, but for the last launch, the meeting after it
     predicted = sum(
-        min(programs[role].predicted + 1 if role in programs else 1, limits.max_events + 1)
+        min((programs[role].predicted if role in programs else 0) * setup.launches + ends, _FAR)
         * ranks
         * blocks
         * subs[role]
@@ -92,20 +93,38 @@ def unroll(
     )
     if predicted > limits.max_events:
         raise LimitError("max-events", limits.max_events, f"a predicted size of {predicted} events")
-    runner = _Runner(programs, limits)
-    cores = [
+    runner = _Runner(programs, setup.launches, limits)
+    cores = tuple(
         Core(core, runner.events_of(core))
         for rank in range(ranks)
         for block in range(blocks)
         for role in roles
         for sub in range(subs[role])
         for core in (CoreId(rank, role, block, sub),)
-    ]
+    )
     return Instance(
-        protocol, complete, setup, tuple(cores),
-        {form.name: form for form in barriers.values()},
+        protocol, complete, setup, cores, _assemblies(barriers.values(), cores, ranks, setup.launches),
         tuple(runner.wraps), tuple(runner.absent),
     )  # fmt: skip
+
+
+_FAR = 1 << 60
+
+
+def _assemblies(
+    forms: Iterable[BarrierForm], cores: tuple[Core, ...], ranks: int, launches: int
+) -> dict[str, Assembly]:
+    """Who meets: a barrier's participants, of every rank or of each, and each rank's between launches."""
+    assemblies: dict[str, Assembly] = {}
+    for form in [*forms, *([STREAM_ORDER] if launches > 1 else [])]:
+        for rank in range(ranks) if form.own_rank else (None,):
+            members = tuple(
+                number
+                for number, core in enumerate(cores)
+                if core.id.role in form.participants and rank in (None, core.id.rank)
+            )
+            assemblies[assembly_name(form, rank)] = Assembly(form, members)
+    return assemblies
 
 
 def _launched(protocol: Protocol, barriers: Mapping[str, BarrierForm]) -> list[Role]:
@@ -173,8 +192,9 @@ def _barrier_forms(protocol: Protocol, setup: Setup) -> dict[str, BarrierForm]:
 class _Runner:
     """Runs the compiled programs, sharing the events of cores that cannot differ."""
 
-    def __init__(self, programs: Mapping[Role, Generated], limits: Limits) -> None:
+    def __init__(self, programs: Mapping[Role, Generated], launches: int, limits: Limits) -> None:
         self.programs = programs
+        self.launches = launches
         self.limits = limits
         self.wraps: list[Wrap] = []
         self.absent: list[Absent] = []
@@ -182,17 +202,31 @@ class _Runner:
 
     def events_of(self, core: CoreId) -> tuple[Event, ...]:
         generated = self.programs.get(core.role)
-        if generated is None:
+        if generated is None and self.launches == 1:
             return NO_PROGRAM
-        if not generated.per_block:
+        if generated is None or not generated.per_block:
             cached = self.cache.get((core.role, core.rank))
             if cached is not None:
                 return cached
-        events = self._run(generated, core)
+        events = self._all_launches(generated, core)
         self.cache[core.role, core.rank] = events
         return events
 
-    def _run(self, generated: Generated, core: CoreId) -> tuple[Event, ...]:
+    def _all_launches(self, generated: Generated | None, core: CoreId) -> tuple[Event, ...]:
+        """The events of every launch, with the meeting of the rank's cores between two."""
+        out: list[Event] = []
+        one: tuple[Event, ...] = NO_PROGRAM
+        for launch in range(self.launches):
+            if generated is not None and (launch == 0 or generated.per_launch):
+                one = self._run(generated, core, launch)
+            start = len(out)
+            out += one if launch == 0 else (_moved(event, launch, start) for event in one)
+            if launch + 1 < self.launches:
+                name = assembly_name(STREAM_ORDER, core.rank)
+                out.append(Event(Kind.BARRIER, Pipe.S, None, barrier=name, launch=launch))
+        return tuple(out)
+
+    def _run(self, generated: Generated, core: CoreId, launch: int) -> tuple[Event, ...]:
         out: list[Event] = []
         wraps: dict[int, Wrap] = {}
         absent: dict[int, Absent] = {}
@@ -209,7 +243,7 @@ class _Runner:
 
         try:
             generated.function(
-                core.rank, core.block, core.sub, out, note_wrap, note_absent, self.limits.max_events
+                core.rank, core.block, core.sub, launch, out, note_wrap, note_absent, self.limits.max_events
             )
         except (ZeroDivisionError, ValueError, IndexError, KeyError, NameError) as error:
             line = _line_in_generated(error.__traceback__, generated.filename)
@@ -220,6 +254,11 @@ class _Runner:
         self.absent += absent.values()
         out.append(END_EVENT)
         return tuple(out)
+
+
+def _moved(event: Event, launch: int, start: int) -> Event:
+    """``event`` of the first launch as it is in a later one, whose events begin at ``start``."""
+    return event._replace(launch=launch, after=tuple(start + number for number in event.after))
 
 
 def _line_in_generated(trace: TracebackType | None, filename: str) -> int | None:

@@ -11,7 +11,7 @@ from tree_sitter import Node
 from ..cinteger import CType
 from ..errors import SourceError
 from ..expr import Expr, Var, VarKind
-from ..program import Compute, Origin, Pipe, Window
+from ..program import Compute, Origin, Parameter, Pipe, Window
 from .facts import ContractFact, WindowFact
 from .lowering import Lowering
 from .parse import parse_expression
@@ -34,9 +34,8 @@ def lower_contract(lo: Lowering, contract: ContractFact, arguments: list[Value],
         )
     evaluator = _Evaluator(lo, contract, node)
     segment = lo.new_var(contract.segment, CType.I64, VarKind.LOOP)
-    evaluator.names = {"rank": RANK, "ranks": RANKS, "blocks": BLOCKS} | dict(
-        zip(contract.parameters, arguments, strict=True)
-    )
+    known = {"rank": RANK, "ranks": RANKS, "blocks": BLOCKS, **fact_parameters(lo)}
+    evaluator.names = known | dict(zip(contract.parameters, arguments, strict=True))
     segments = evaluator.integer(contract.segments)
     writes = tuple(evaluator.window(window) for window in contract.writes)
     evaluator.names[contract.segment] = segment
@@ -47,6 +46,16 @@ def lower_contract(lo: Lowering, contract: ContractFact, arguments: list[Value],
     lo.usage.contracts[span.place] = _sentence(compute, contract, lo.facts.file)
     lo.emit(compute)
     return NOTHING
+
+
+def fact_parameters(lo: Lowering) -> dict[str, Expr]:
+    """The parameters that only facts mention, by name; whoever ends up mentioned gets its default."""
+    found: dict[str, Expr] = {}
+    for name, fact in lo.facts.parameters.items():
+        parameter = Parameter(name, fact.low, fact.high, None, CType.I64, fact.meaning, from_facts=True)
+        lo.shared.parameters.setdefault(name, parameter)
+        found[name] = Var(name, CType.I64, VarKind.PARAMETER)
+    return found
 
 
 class _Evaluator:

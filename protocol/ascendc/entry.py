@@ -32,15 +32,16 @@ from ..program import (
     Write,
     statements,
 )
-from .contracts import BLOCKS, RANKS
+from .contracts import BLOCKS, RANKS, fact_parameters
 from .declarations import FunctionDecl, Index
 from .facts import Facts, RegionFact
 from .inline import parameter_type
 from .lowering import Lowering
 from .naming import final_names, mentioned_parameters, parameter_names, pruned, renamed, snake_case
-from .parse import Sources, parse_expression
+from .parse import Sources
 from .state import Frame, Shared
 from .statements import LANGUAGE
+from .texts import fact_expression
 from .types import VOID, ClassType, Context, IntType, OpaqueType, PointerType, Type
 from .values import ZERO, Opaque, PlacePointer, Pointer, Value
 
@@ -163,15 +164,15 @@ class _Builder:
         used = mentioned_parameters(programs.values())
         sizes = {parameter: self.size(parameter, used) for parameter in self.regions}
         nodes: list[object] = [*programs.values(), *(s for s in sizes.values() if s is not None)]
-        paths = mentioned_parameters(nodes)
-        names = parameter_names(paths)
+        defaults = self.defaults(mentioned_parameters(nodes))
+        names = parameter_names(mentioned_parameters([*nodes, *defaults.values()]))
         kinds = region_kinds(programs.values())
         regions = tuple(
             self.final_region(parameter, sizes[parameter], names, kinds) for parameter in self.regions
         )
         return Protocol(
             name=self.entry.name,
-            parameters=self.parameters(names),
+            parameters=self.parameters(names, defaults),
             regions=regions,
             programs={role: final_names(block, names) for role, block in programs.items()},
             vectors_per_cube=self.shared.vectors_per_cube,
@@ -181,25 +182,23 @@ class _Builder:
         )
 
     def size(self, parameter: str, used: list[str]) -> Expr | None:
-        """The bytes of a region, computed in int64_t over parameters of the protocol."""
+        """The bytes of a region."""
         fact = self.regions[parameter][1]
-        if fact is None or fact.bytes is None:
-            return None
+        return None if fact is None or fact.bytes is None else self.fact_value(fact.bytes, used)
+
+    def defaults(self, paths: list[str]) -> dict[str, Expr]:
+        """The default of each parameter that only facts mention."""
+        facts = self.shared.facts.parameters
+        return {path: self.fact_value(facts[path].default, paths) for path in paths if path in facts}
+
+    def fact_value(self, text: str, used: list[str]) -> Expr:
+        """An expression of the facts, computed in int64_t over parameters of the protocol."""
         lo = Lowering(self.shared, Role.AIV, LANGUAGE)
-        source, expression = parse_expression(fact.bytes, self.shared.facts.file, None)
-        with lo.entered(Frame(Context(source)), expression):
-            known = {
-                "ranks": RANKS,
-                "blocks": BLOCKS,
-                # by final name: what facts alone know, then the sources' fields, then those in use
-                **{
-                    snake_case(path.rsplit(".", 1)[-1]): lo.parameter(path, None, expression)
-                    for path in (*self.shared.facts.fields, *self.shared.parameters, *used)
-                },
-            }
-            for final, value in known.items():
-                lo.assign(lo.declare(final, IntType(CType.I64)), value, expression)
-            return lo.integer(lo.evaluate(expression), expression)
+        # by final name: what facts alone know, then the sources' fields, then those in use
+        paths = (*self.shared.facts.fields, *self.shared.parameters, *used)
+        names = {snake_case(p.rsplit(".", 1)[-1]): lo.parameter(p, None, self.entry.node) for p in paths}
+        own = fact_parameters(lo)
+        return fact_expression(lo, text, {"ranks": RANKS, "blocks": BLOCKS, **own, **names})
 
     def final_region(
         self,
@@ -216,7 +215,7 @@ class _Builder:
             return Region(name, guess)
         kind = RegionKind[fact.kind.upper()]
         if size is not None:
-            size = renamed(size, lambda v: replace(v, name=names.get(v.name, v.name)))
+            size = in_final_names(size, names)
         self.shared.usage.facts["region", parameter] = (
             f"{parameter} is the {kind.name.lower()} region {name}"
             + (f" of {fact.bytes} bytes" if fact.bytes else "")
@@ -224,7 +223,7 @@ class _Builder:
         )
         return Region(name, kind, size, fact.alignment, fact.covered)
 
-    def parameters(self, names: dict[str, str]) -> tuple[Parameter, ...]:
+    def parameters(self, names: dict[str, str], defaults: dict[str, Expr]) -> tuple[Parameter, ...]:
         """The parameters that the protocol mentions, in the order that reports have."""
         found = {
             "ranks": Parameter("ranks", low=1, type=CType.I32, meaning="processing elements"),
@@ -232,6 +231,8 @@ class _Builder:
         }
         for path, name in names.items():
             found[name] = replace(self.shared.parameters[path], name=name)
+            if path in defaults:
+                found[name] = replace(found[name], default=in_final_names(defaults[path], names))
         order = {name: position for position, name in enumerate(FIRST)}
         return tuple(found[n] for n in sorted(found, key=lambda n: (order.get(n, len(order)), n)))
 
@@ -244,8 +245,11 @@ class _Builder:
             yield Assumption("include-not-found", f"nothing that matters is in {listed} (see -I)")
         for path in sorted(names):
             parameter = self.shared.parameters[path]
-            if parameter.from_facts:
-                yield Assumption("fact", f"{file}: {names[path]} ({path}) = {parameter.default}")
+            if path in self.shared.facts.parameters:
+                default = self.shared.facts.parameters[path].default
+                yield Assumption("fact", f"{file}: {names[path]} is {default} unless it is given")
+            elif parameter.from_facts:
+                yield Assumption("fact", f"{file}: {names[path]} ({path}) is {parameter.default} unless it is given")
             elif path in usage.field_types:
                 yield Assumption("field-type", usage.field_types[path])
         for text in self.guessed_kinds:
@@ -260,6 +264,11 @@ class _Builder:
             text = "which rows, segments and buffers an opaque call means is taken from its own arguments"
             yield Assumption("contract-arguments", text)
             yield Assumption("every-block-has-output", "every launched block has output in every opaque call")
+
+
+def in_final_names(expr: Expr, names: dict[str, str]) -> Expr:
+    """``expr`` with the parameters called as the protocol calls them."""
+    return renamed(expr, lambda v: replace(v, name=names.get(v.name, v.name)))
 
 
 def region_kinds(programs: Iterable[Block]) -> dict[str, RegionKind]:

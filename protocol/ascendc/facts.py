@@ -1,7 +1,7 @@
 """Facts: what a verdict needs of a kernel that its given sources do not say.
 
-Types and values of struct fields, sizes, constants, arithmetic helpers, memory regions and the
-contracts of opaque kernel calls, as a TOML file. The reference kernel's ships beside this module.
+Types and values of struct fields, sizes, constants, arithmetic helpers, memory regions, the
+contracts of opaque kernel calls and the host program's rules (`host`), as a TOML file. The reference kernel's ships beside this module.
 Every fact that is used ends up as an assumption of the protocol (`lowering.Usage`).
 """
 
@@ -29,6 +29,15 @@ class FieldFact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     type: str = "uint32_t"
     value: int | None = None
+    low: int = 0
+    high: int | None = None
+    meaning: str = ""
+
+
+class ParameterFact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A parameter that only facts mention, and its value unless one is given, over the others."""
+
+    default: str
     low: int = 0
     high: int | None = None
     meaning: str = ""
@@ -75,6 +84,50 @@ class ContractFact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     writes: tuple[WindowFact, ...] = ()
 
 
+class HostValue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A value that the host program computes on the way, over its arguments and earlier values."""
+
+    name: str
+    type: str
+    value: str
+
+
+class HostReject(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the host program refuses; ``{name}`` in the reason is the value of that name."""
+
+    when: str
+    reason: str
+
+
+class HostArea(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An area of the shared region: ``count`` pieces of ``bytes`` bytes, over the kernel's parameters."""
+
+    name: str
+    bytes: str
+    count: str = "1"
+
+
+class HostFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the host program gets from the shape of a problem to the kernel's parameters.
+
+    Its arguments are ``M``, ``K``, ``N`` and ``ranks``, each an int. ``rejects`` are tried in order,
+    before anything else is computed; ``parameters`` are those of the kernel, by their final names.
+    ``choices``: those of them that its author chose, which a user may choose otherwise. ``source``:
+    where the rules were read. ``region``: the name of the shared region, which ``areas``
+    fill from its begin on; ``dropped``: rows that no tile covers. These two are over the kernel's
+    parameters and ``ranks``.
+    """
+
+    source: str
+    parameters: dict[str, str]
+    region: str
+    areas: tuple[HostArea, ...]
+    values: tuple[HostValue, ...] = ()
+    rejects: tuple[HostReject, ...] = ()
+    choices: tuple[str, ...] = ()
+    dropped: str = "0"
+
+
 class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A facts file. The keys of each table are names as the sources write them.
 
@@ -82,6 +135,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     (``"uint32_t rank"`` gives a field a type as well), ``regions`` by kernel parameter, ``contracts``
     by class (its call operator), ``Class::method`` or function. ``plain_types`` are those whose
     constructors and destructors do nothing; an object of any other unknown type is refused.
+    ``parameters`` are those that only sizes and contracts here mention, by the name that they have
+    in the protocol, int64_t; their defaults, and sizes, are over final names (``tile_cnt``).
     """
 
     file: str = "facts"
@@ -91,8 +146,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     field_order: dict[str, tuple[str, ...]] = {}
     plain_types: tuple[str, ...] = ()
     functions: dict[str, FunctionFact] = {}
+    parameters: dict[str, ParameterFact] = {}
     regions: dict[str, RegionFact] = {}
     contracts: dict[str, ContractFact] = {}
+    host: HostFacts | None = None
 
     def field(self, path: str) -> tuple[str, FieldFact] | None:
         """The fact whose key is the longest end of ``path``, in whole names."""
@@ -160,3 +217,5 @@ def _check(facts: Facts, name: str) -> None:
             f"regions.{key}",
             f"alignment {region.alignment}",
         )
+    for value in facts.host.values if facts.host is not None else ():
+        expect(value.type in C_NAMES, f"host.values.{value.name}", f"no integer type {value.type}")

@@ -24,6 +24,11 @@ USAGE = {
     "ranks beyond 64 bits": (("prove", "--ranks", 10**30), "must be from 1"),
     "zero events": (("prove", "--max-events", 0), "max_events = 0: must be at least 1"),
     "negative rlimit": (("prove", "--rlimit", -1), "rlimit = -1: must be from 0"),
+    "zero launches": (("prove", "--launches", 0), "launches = 0: must be at least 1"),
+    "zero cores": (("prove", "--cores", 0), "cores = 0: must be at least 1"),
+    "matmul objects": (("prove", "--matmul-objects", 5), "matmul_objects = 5: must be from 0 to 4"),
+    "fault": (("prove", "--fault", "quiet"), "fault: no fault 'quiet'; did you mean quiet-timeout?"),
+    "relaunch of one launch": (("prove", "--property", "relaunch"), "relaunch: "),
     "unknown name": (
         ("prove", "--set", "tile_count=3"),
         "tile_count = 3: no such parameter of ring-all-to-all; did you mean tile_cnt? (it has ranks, blocks,",

@@ -102,6 +102,26 @@ def test_load_and_prove() -> None:
     assert mc2proof.prove(tile_cnt=3, properties=["layout"]).results[0].property == "layout"
 
 
+def test_setup_is_what_was_asked_for() -> None:
+    """Each argument reaches the report's ``setup``; a profile that says more keeps what it says."""
+    from dataclasses import replace
+
+    from mc2proof.checker.report import RunSetup
+    from mc2proof.protocol.profile import ASCEND950
+
+    asked: dict[str, Any] = {
+        "launches": 2, "clear_flags": True, "merge_flags": True, "cores": 9, "matmul_objects": 1,
+        "faults": ["quiet-timeout"], "strict_ids": True, "barrier_all": "soft",
+    }  # fmt: skip
+    few: dict[str, Any] = {"ranks": 2, "tile_cnt": 1, "properties": ["layout"]}
+    setup = mc2proof.prove(**asked, **few).setup
+    assert setup == RunSetup("soft", True, 2, True, True, 9, 1, ["quiet-timeout"])
+    assert mc2proof.prove(**few).setup == RunSetup()
+    small = replace(ASCEND950, cores=7, flags_merge=True, matmul_objects=3)
+    assert mc2proof.prove(profile=small, **few).setup == RunSetup(flags_merge=True, cores=7, matmul_objects=3)
+    assert mc2proof.prove(profile=small, matmul_objects=0, **few).setup.matmul_objects == 0
+
+
 def test_prove_takes_sources(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text("import mc2proof\nring = mc2proof.ring_all_to_all()\n")
@@ -127,6 +147,13 @@ def test_prove_takes_sources(tmp_path: Path) -> None:
         ({"profile": "ascend"}, "no profile 'ascend'; did you mean ascend950?"),
         ({"barrier_all": "v"}, "barrier_all: no reading 'v'"),
         ({"properties": ["layuot"]}, "did you mean layout?"),
+        ({"launches": 0}, "launches = 0: must be at least 1"),
+        ({"launches": True}, "launches = True: must be an integer"),
+        ({"launches": 1.5}, "launches = 1.5: must be an integer"),
+        ({"cores": -1}, "cores = -1: must be at least 1"),
+        ({"matmul_objects": 5}, "matmul_objects = 5: must be from 0 to 4"),
+        ({"matmul_objects": "2"}, "matmul_objects = '2': must be an integer"),
+        ({"faults": ["quiet-timeot"]}, "fault: no fault 'quiet-timeot'; did you mean quiet-timeout?"),
         ({"max_events": 0}, "max_events = 0: must be at least 1"),
         ({"rlimit": 1 << 32}, "rlimit = 4294967296: must be from 0"),
         ({"tile_cnt": 1, "settings": {"tiles": 3}}, "tiles = 3: no such parameter"),

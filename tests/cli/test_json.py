@@ -9,6 +9,9 @@ from typing import Any
 import jsonschema
 import pytest
 
+from mc2proof.protocol.profile import BarrierAll
+from mc2proof.protocol.setup import Injected
+
 CASES: dict[str, tuple[int, tuple[object, ...]]] = {
     "proved": (0, ()),
     "cross-check": (0, ("--cross-check", "--ranks", 2, "--tile-cnt", 1, "--buffer-size", 1)),
@@ -16,6 +19,11 @@ CASES: dict[str, tuple[int, tuple[object, ...]]] = {
     "violated by counting": (1, ("--tile-cnt", 17)),
     "deadlock": (1, ("--barrier-all", "mix")),
     "vacuous": (3, ("--ranks", 1)),
+    "two launches": (
+        1,
+        ("--launches", 2, "--clear-flags", "--cores", 4, "--matmul-objects", 1, "--tile-cnt", 1),
+    ),
+    "a fault put in": (1, ("--fault", "quiet-timeout", "--strict-ids", "--ranks", 2, "--tile-cnt", 1)),
     "no tiles": (1, ("--tile-cnt", 0)),
     "too large": (3, ("--tile-cnt", 10**6)),
     "warnings": (0, ("--tile-cnt", 16)),
@@ -72,11 +80,16 @@ def test_schema_lists_every_field_in_order() -> None:
         (report.Step, defined["step"]["properties"]),
         (report.AssumptionNote, schema["properties"]["assumptions"]["items"]["properties"]),
         (report.Tool, schema["properties"]["tool"]["properties"]),
+        (report.RunSetup, schema["properties"]["setup"]["properties"]),
         (report.ProgramNote, schema["properties"]["program"]["properties"]),
     ):
         assert list(struct.__struct_fields__) == list(fields), struct
     assert sorted(report.Report.__struct_fields__) == sorted(schema["properties"])
     assert schema["properties"]["schema_version"]["const"] == report.SCHEMA_VERSION
+    setup = schema["properties"]["setup"]
+    assert setup["required"] == list(setup["properties"])
+    assert setup["properties"]["barrier_all"]["enum"] == [*(b.value for b in BarrierAll), None]
+    assert setup["properties"]["faults"]["items"]["enum"] == [fault.value for fault in Injected]
     result = defined["result"]["properties"]
     assert [v.value for v in report.Verdict] == result["verdict"]["enum"]
     assert set(ENGINES) - {"auto"} < set(result["engines"]["items"]["enum"])

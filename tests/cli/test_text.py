@@ -14,6 +14,12 @@ CASES = {
     "builtin-depth-3": (1, ("--buffer-size", 3)),
     "builtin-17-tiles": (1, ("--tile-cnt", 17)),
     "builtin-mix": (1, ("--barrier-all", "mix")),
+    "builtin-2-launches": (1, ("--launches", 2, "--ranks", 2, "--tile-cnt", 2)),
+    "builtin-setup": (
+        1,
+        ("--clear-flags", "--cores", 1, "--matmul-objects", 1, "--strict-ids", "--ranks", 2, "--tile-cnt", 2),
+    ),
+    "builtin-quiet-timeout": (1, ("--fault", "quiet-timeout", "--ranks", 2, "--tile-cnt", 1)),
     "builtin-1-rank": (3, ("--ranks", 1)),
     "builtin-too-large": (3, ("--tile-cnt", 1_000_000)),
     "builtin-one-property": (0, ("--property", "layout", "--engine", "happens-before")),
@@ -56,7 +62,7 @@ def test_list(run: Callable, snapshot: Callable) -> None:
     snapshot("list", finished.stdout)
 
 
-@pytest.mark.parametrize("name", ["", "prove", "replay", "list", "show"])
+@pytest.mark.parametrize("name", ["", "prove", "replay", "list", "show", "explain"])
 def test_help(name: str, run: Callable, snapshot: Callable) -> None:
     finished = run(*name.split(), "--help", COLUMNS="100")
     assert (finished.returncode, finished.stderr) == (0, "")

@@ -283,23 +283,25 @@ def test_a_reader_that_never_begins_needs_nothing(
 @pytest.mark.parametrize(
     ("offsets", "computes", "expected"),
     [
-        ((0,), 1, set()),  # one window, of which every block writes its own share
-        ((0,), 2, {"write-conflict"}),  # whose shares of the second are not those of the first
-        ((0, 4), 1, {"write-conflict"}),
-        ((0, 8), 1, set()),
+        ((0,), ("matmul",), set()),  # one window, of which every block writes its own share
+        ((0,), ("matmul", "matmul"), set()),  # calls that are alike share it alike
+        ((0,), ("matmul", "other"), {"write-conflict"}),  # the shares of the second are not the first's
+        ((0, 4), ("matmul",), {"write-conflict"}),
+        ((0, 8), ("matmul",), set()),
     ],
 )
-def test_shares_are_disjoint_within_one_window_of_one_compute_only(
-    start: Start, instantiate: Instantiate, offsets: tuple[int, ...], computes: int, expected: set[str]
-) -> None:
+def test_shares_are_disjoint_within_one_window_of_one_call_only(
+    start: Start, instantiate: Instantiate, offsets: tuple[int, ...], computes: tuple[str, ...],
+    expected: set[str],
+) -> None:  # fmt: skip
     p = start()
     a, c = p.region("a", RegionKind.INPUT, 64), p.region("c", RegionKind.OUTPUT, 64)
     aic = p.role(Role.AIC)
-    for _ in range(computes):
+    for contract in computes:
         with aic.loop("i", len(offsets)) as i:
             place = Address(c, i * (offsets[-1] if len(offsets) > 1 else 0))
             aic.compute(
-                "matmul", "s", 1, reads=[window(Address(a, as_expr(0)), 8)], writes=[window(place, 8)]
+                contract, "s", 1, reads=[window(Address(a, as_expr(0)), 8)], writes=[window(place, 8)]
             )
     assert violated_codes(instantiate(p.build(), blocks=2)) == expected
     assert violated_codes(instantiate(p.build(), blocks=1)) == set()

@@ -39,7 +39,7 @@ def test_every_barrier_form_cites_its_document(form: BarrierForm) -> None:
 def test_every_number_of_the_table_cites_its_document() -> None:
     source = inspect.getsource(Profile)
     rows = [line for line in source.splitlines() if re.search(r"= (\d|range|frozenset|True|False)", line)]
-    assert len(rows) == 7
+    assert len(rows) >= 7
     for row in rows:
         assert DOCUMENTS.search(row.partition("#")[2]), row
 

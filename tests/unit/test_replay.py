@@ -128,7 +128,7 @@ def test_a_timing_that_stops_too_early_does_not_reproduce(protocol: Protocol, te
         (Claim(happened=[(1, 1, "end")]), False),
         (Claim(pending=[(1, 1, "begin")]), True),
         (Claim(happened=[(0, 0, "end")], pending=[(1, 0, "end")]), False),
-        (Claim(counter=(1, 0, "", 0)), False),
+        (Claim(counter=(1, 0, "", 0, 0)), False),
         (Claim(stuck=True), True),
     ],
 )

@@ -12,6 +12,7 @@ from mc2proof.checker.report import (
     ProgramNote,
     Report,
     Result,
+    RunSetup,
     Severity,
     Step,
     Tool,
@@ -28,7 +29,7 @@ def report(*verdicts: Verdict) -> Report:
     ]
     return Report(
         Tool("0.1", None), ProgramNote("0" * 16, ["f"]), {"ranks": 2, "cnt": [1, 2]}, "ascend950",
-        [AssumptionNote("one-launch", "text")], results, {"z3": 0.5},
+        RunSetup(), [AssumptionNote("one-launch", "text")], results, {"z3": 0.5},
     )  # fmt: skip
 
 
@@ -59,9 +60,10 @@ def test_the_json_has_the_published_keys_in_their_order() -> None:
     """design.md 7."""
     data = json.loads(report(Verdict.VIOLATED).to_json())
     assert list(data) == [
-        "schema_version", "tool", "program", "parameters", "profile", "assumptions", "results", "timing"
+        "schema_version", "tool", "program", "parameters", "profile", "setup", "assumptions", "results",
+        "timing",
     ]  # fmt: skip
-    assert data["schema_version"] == 1
+    assert data["schema_version"] == 2
     assert list(data["tool"]) == ["version", "z3"]
     assert list(data["program"]) == ["digest", "files"]
     assert list(data["assumptions"][0])[:2] == ["code", "text"]

@@ -5,15 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from mc2proof.checker.analysis import analyse
+from mc2proof.checker.flag_range import collides_with_barrier, flag_range
 from mc2proof.checker.report import Severity
-from mc2proof.checker.static import (
-    Fault,
-    barrier_match,
-    collides_with_barrier,
-    coverage,
-    flag_balance,
-    flag_range,
-)
+from mc2proof.checker.static import Fault, barrier_match, coverage, flag_balance
 from mc2proof.protocol.builder import ProtocolBuilder, segment_index, window
 from mc2proof.protocol.expr import Expr, as_expr
 from mc2proof.protocol.instance import Instance

@@ -24,9 +24,9 @@ def test_the_kth_wait_takes_the_kth_set(start: Start, instantiate: Instantiate) 
     sync = synchronise(instantiate(p.build()))
     assert sync.undetermined is None
     matched = {
-        sync.locate(wait)[1]: sync.locate(setter)[1]
-        for wait, setter in sync.released_by.items()
-        if setter is not None
+        sync.locate(wait)[1]: sync.locate(sets[0])[1]
+        for wait, sets in sync.released_by.items()
+        if sets is not None
     }
     assert matched == {0: 0, 1: 2, 2: 1}
     assert [u.event for u in sync.sets[Counter(1, 0)]] == [0, 2]
@@ -38,7 +38,7 @@ def test_ids_that_are_cut_to_the_same_counter_match(start: Start, instantiate: I
     p.role(Role.AIV).set_flag(Pipe.MTE3, 16)
     p.role(Role.AIC).wait_flag(Pipe.MTE2, 0)
     sync = synchronise(instantiate(p.build()))
-    assert list(sync.released_by.values()) == [sync.begin(0, 0)]
+    assert list(sync.released_by.values()) == [(sync.begin(0, 0),)]
 
 
 def test_a_wait_without_a_set_never_happens(start: Start, instantiate: Instantiate) -> None:
@@ -58,9 +58,9 @@ def test_flags_of_blocks_and_ranks_do_not_mix(start: Start, instantiate: Instant
     sync = synchronise(instantiate(p.build(), ranks=2, blocks=2))
     ids = [core.id for core in sync.instance.cores]
     assert len(sync.released_by) == 4
-    for wait, setter in sync.released_by.items():
-        assert setter is not None
-        waiter, source = ids[sync.locate(wait)[0]], ids[sync.locate(setter)[0]]
+    for wait, sets in sync.released_by.items():
+        assert sets is not None
+        waiter, source = ids[sync.locate(wait)[0]], ids[sync.locate(sets[0])[0]]
         assert (waiter.rank, waiter.block) == (source.rank, source.block)
         assert (waiter.role, source.role) == (Role.AIC, Role.AIV)
 
@@ -159,9 +159,9 @@ def test_two_functions_are_two_barriers_where_their_forms_differ(
     p.role(Role.AIC).barrier(names[0])
     sync = synchronise(instantiate(p.build(), ranks=2, barrier_all=reading))
     assert [(m.function, m.complete) for m in sync.meetings] == meetings
-    assert len(sync.instance.participants("vec")) == 2
+    assert len(sync.instance.assemblies["vec"].members) == 2
     if reading is BarrierAll.MIX:
-        assert len(sync.instance.participants("mix")) == 4
+        assert len(sync.instance.assemblies["mix"].members) == 4
 
 
 def test_under_mix_a_cube_that_never_calls_leaves_the_meeting_incomplete(

@@ -27,7 +27,7 @@ claims = st.builds(
     st.lists(moments, max_size=3).map(to_words),
     st.lists(moments, max_size=3).map(to_words),
     st.booleans(),
-    st.none() | st.tuples(numbers, numbers, st.sampled_from(("", "MTE2_V")), numbers),
+    st.none() | st.tuples(numbers, numbers, st.sampled_from(("", "MTE2_V")), numbers, numbers),
 )
 traces = st.builds(
     Trace,

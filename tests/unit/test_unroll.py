@@ -16,7 +16,7 @@ from mc2proof.protocol.evaluate import Value, evaluate
 from mc2proof.protocol.expr import Const, Element, Expr, Var, VarKind, as_expr, binary, both, cast
 from mc2proof.protocol.generate import generate
 from mc2proof.protocol.instance import Instance, Kind
-from mc2proof.protocol.profile import ASCEND950, ATLAS_A2, BarrierAll
+from mc2proof.protocol.profile import ASCEND950, ATLAS_A2, BarrierAll, Profile
 from mc2proof.protocol.program import (
     Address,
     Arrive,
@@ -44,6 +44,7 @@ from mc2proof.protocol.program import (
     WaitUntil,
     While,
 )
+from mc2proof.protocol.setup import Setup
 from mc2proof.protocol.unroll import Limits, check_values, unroll
 
 Start = Callable[..., ProtocolBuilder]
@@ -152,7 +153,7 @@ def predicted(protocol: Protocol, values: Mapping[str, Value]) -> int:
     assert isinstance(ranks, int)
     assert isinstance(blocks, int)
     return sum(
-        generate(protocol, program, role, complete, ASCEND950, barriers).predicted * ranks * blocks
+        generate(protocol, program, role, complete, Setup(), barriers).predicted * ranks * blocks
         for role, program in protocol.programs.items()
     )
 
@@ -629,7 +630,7 @@ UNDECIDED: list[tuple[str, Statement]] = [
     ("AwaitPhase", AwaitPhase("phase", as_expr(0), HERE)),
     ("Reset", Reset(WORD, HERE)),
     ("Load", Load(Var("x", CType.I64, VarKind.LOCAL), WORD, HERE)),
-    *((f"mode {mode}", SetFlag(mode, Pipe.MTE3, as_expr(0), HERE)) for mode in (0, 1, 4)),
+    *((f"mode {mode}", SetFlag(mode, Pipe.MTE3, as_expr(0), HERE)) for mode in (3, 4)),
 ]
 
 
@@ -655,11 +656,21 @@ def test_what_is_never_executed_is_not_refused(start: Start, name: str, statemen
     assert {e.kind for core in instance.cores for e in core.events} == {Kind.END}
 
 
-def test_flags_of_two_vectors_per_cube_are_refused(start: Start) -> None:
-    p = start(vectors_per_cube=2)
-    p.role(Role.AIC).add(SetFlag(2, Pipe.FIX, as_expr(0), HERE))
-    with pytest.raises(UnsupportedError, match=r"kernel\.h:212: .*more than one AIV per AIC"):
-        unroll(p.build(), {"ranks": 1})
+@pytest.mark.parametrize(
+    ("mode", "role", "ratio", "profile", "reason"),
+    [
+        (1, Role.AIC, 1, ASCEND950, "for the AIVs of one core"),
+        (4, Role.AIV, 1, ASCEND950, "two AIVs per AIC"),
+        (4, Role.AIV, 2, ATLAS_A2, "atlas-a2, which has none"),
+    ],
+)
+def test_modes_that_a_core_does_not_have_are_refused(
+    start: Start, mode: int, role: Role, ratio: int, profile: Profile, reason: str
+) -> None:
+    p = start(vectors_per_cube=ratio)
+    p.role(role).add(SetFlag(mode, Pipe.V if role is Role.AIV else Pipe.FIX, as_expr(0), HERE))
+    with pytest.raises(UnsupportedError, match=rf"kernel\.h:212: .*mode {mode}.*{reason}"):
+        unroll(p.build(), {"ranks": 1}, Setup(profile))
 
 
 def test_a_barrier_that_the_profile_does_not_know_is_refused(start: Start) -> None:

@@ -134,7 +134,7 @@ def test_parameters_come_from_fields_and_arguments(load_text: LoadText) -> None:
     ]
     texts = [(a.code, a.text) for a in protocol.assumptions]
     assert ("field-type", "t.x.depth is taken to be a uint32_t") in texts
-    assert ("fact", "facts.toml: m (t.tile.m) = 512") in texts
+    assert ("fact", "facts.toml: m (t.tile.m) is 512 unless it is given") in texts
     assert not any("UNUSED" in text or "GROUP" in text for _, text in texts)
 
 

@@ -1,0 +1,161 @@
+"""The host program's rules: from the shape of a problem to the parameters of its kernel.
+
+`host_rules` reads the ``[host]`` table of facts; `HostRules.geometry` then rejects what the host
+rejects and computes what it computes, by C's rules. Used by ``mc2proof plan`` and ``--shape``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..cinteger import C_NAMES, CType, fits
+from ..errors import ParameterError, SourceError
+from ..evaluate import evaluate
+from ..expr import Expr, Var, VarKind
+from ..program import Role
+from .declarations import Index
+from .facts import Facts, HostFacts
+from .lowering import Lowering
+from .parse import Sources
+from .state import Shared
+from .statements import LANGUAGE
+from .texts import fact_expression
+from .values import convert
+
+SHAPE = ("M", "K", "N")
+"""The host's arguments that make a shape; with ``ranks`` they are all that its rules start from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """What the host makes of a shape: its own ``named`` values, and the kernel's ``parameters``."""
+
+    shape: tuple[int, int, int]
+    ranks: int
+    named: Mapping[str, int]
+    parameters: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """``count`` pieces of ``bytes`` bytes of the shared region."""
+
+    name: str
+    count: int
+    bytes: int
+
+    @property
+    def total(self) -> int:
+        """The bytes of all pieces."""
+        return self.count * self.bytes
+
+
+@dataclass(frozen=True, slots=True)
+class HostRules:
+    """The rules of one host program, ready to be computed. ``file`` is the facts file they are from."""
+
+    file: str
+    source: str
+    region: str
+    choices: frozenset[str]
+    rejects: tuple[tuple[Expr, str], ...]
+    named: Mapping[str, Expr]
+    parameters: Mapping[str, Expr]
+    areas: tuple[tuple[str, Expr, Expr], ...]
+    dropped: Expr
+
+    def geometry(self, shape: tuple[int, int, int], ranks: int) -> Geometry:
+        """What the host computes for ``shape``. Raises ParameterError for what it rejects."""
+        given = dict(zip((*SHAPE, "ranks"), (*shape, ranks), strict=True))
+        for name, value in given.items():
+            if not fits(CType.I32, value):
+                raise ParameterError(name, value, "must fit an int, which the host program keeps it in")
+        for condition, reason in self.rejects:
+            if evaluate(condition, given):
+                raise ParameterError(
+                    "shape",
+                    ",".join(map(str, shape)),
+                    f"the host program ({self.source}) rejects it on {ranks} ranks: "
+                    f"{self._filled(reason, given)}",
+                )
+        named = {name: evaluate(expr, given) for name, expr in self.named.items()}
+        parameters = {name: evaluate(expr, given) for name, expr in self.parameters.items()}
+        return Geometry(shape, ranks, named, parameters)
+
+    def heap_areas(self, parameters: Mapping[str, int]) -> tuple[Area, ...]:
+        """The areas of the shared region at the kernel's ``parameters``, in its order."""
+        return tuple(
+            Area(name, evaluate(count, parameters), evaluate(size, parameters))
+            for name, count, size in self.areas
+        )
+
+    def dropped_rows(self, parameters: Mapping[str, int]) -> int:
+        """The rows of A for each rank that no tile covers."""
+        return evaluate(self.dropped, parameters)
+
+    def _filled(self, reason: str, given: Mapping[str, int]) -> str:
+        def value(match: re.Match[str]) -> str:
+            name = match[1]
+            return str(given[name] if name in given else evaluate(self.named[name], given))
+
+        return _PLACEHOLDER.sub(value, reason)
+
+
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+def host_rules(facts: Facts) -> HostRules:
+    """The rules in ``facts``. Raises SourceError if it has none, or one cannot be computed."""
+    if facts.host is None:
+        raise SourceError(
+            f"{facts.file}: has no [host] table, so nothing says which parameters a shape gives: "
+            "add one, or give the parameters themselves"
+        )
+    return _Reader(facts, facts.host).rules()
+
+
+class _Reader:
+    """Turns the texts of a ``[host]`` table into expressions."""
+
+    def __init__(self, facts: Facts, host: HostFacts) -> None:
+        self.facts = facts
+        self.host = host
+        self.lo = Lowering(Shared(Index(), Sources(), facts, 1), Role.AIV, LANGUAGE)
+        self.names: dict[str, Expr] = {
+            name: Var(name, CType.I32, VarKind.PARAMETER) for name in (*SHAPE, "ranks")
+        }
+        self.types: dict[str, CType] = dict.fromkeys(self.names, CType.I32)
+
+    def rules(self) -> HostRules:
+        host = self.host
+        for value in host.values:
+            ctype = C_NAMES[value.type]
+            self.names[value.name] = convert(ctype, self.expression(value.value))
+            self.types[value.name] = ctype
+        for reject in host.rejects:
+            for name in _PLACEHOLDER.findall(reject.reason):
+                if name not in self.names:
+                    raise SourceError(f"{self.facts.file}: host.rejects: no value {{{name}}} to tell")
+        kernel = {name: Var(name, CType.I64, VarKind.PARAMETER) for name in ("ranks", *host.parameters)}
+        return HostRules(
+            file=self.facts.file,
+            source=host.source,
+            region=host.region,
+            choices=frozenset(host.choices),
+            rejects=tuple((self.expression(r.when), r.reason) for r in host.rejects),
+            named={v.name: self.names[v.name] for v in host.values},
+            parameters={name: self.expression(text) for name, text in host.parameters.items()},
+            areas=tuple(
+                (a.name, self.expression(a.count, kernel), self.expression(a.bytes, kernel))
+                for a in host.areas
+            ),
+            dropped=self.expression(host.dropped, kernel),
+        )
+
+    def expression(self, text: str, names: Mapping[str, Expr] | None = None) -> Expr:
+        """The expression that ``text`` is over the host's names, or over the kernel's parameters."""
+        if names is not None:
+            return fact_expression(self.lo, text, names)
+        return fact_expression(self.lo, text, self.names, self.types)
