@@ -12,6 +12,7 @@ from .analysis import Analysis
 from .flag_range import collides_with_barrier, flag_range
 from .obligations import all_events, shared_regions
 from .report import AssumptionNote, Finding
+from .static import blocks_exceed_cores
 
 
 def assumptions_of(
@@ -28,6 +29,9 @@ def assumptions_of(
     if setup.profile.cores is None and any(isinstance(s, Barrier) for s in used):
         text = "every launched block has an AI core of its own (--cores checks it)"
         notes.append(AssumptionNote("blocks-resident", text))
+    if analysis is not None and blocks_exceed_cores(analysis.instance):
+        text = "the rows other than deadlock-freedom are about blocks that all run at once"
+        notes.append(AssumptionNote("blocks-resident", text, warning=True))
     notes += [AssumptionNote("injected-fault", _FAULT_TEXTS[f]) for f in Injected if f in setup.faults]
     if not setup.profile.native_puts and any(isinstance(s, Put) for s in used):
         text = f"{setup.profile.name} has no UDMA: its puts are taken to behave as on ascend950"

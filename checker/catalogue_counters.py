@@ -135,7 +135,7 @@ RANGE = (
         "flag-merged",
         "flag-range",
         "a set is lost in one that nobody has waited for yet",
-        "no document of the vendor; one report, see --merge-flags",
+        "outside the devkit: a report on unconsumed flags",
         paragraph("""
             Only with `--merge-flags`, for hardware on which a set of a flag that is already set has no
             effect: a fast setter's second set is lost, and the second wait hangs. The documents say that

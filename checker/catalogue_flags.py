@@ -20,7 +20,9 @@ BALANCE = (
             What is set and never waited for stays in the counter. The next launch may find it there and
             run ahead of the core that it should wait for, and after enough launches the counter passes
             its cap. Wait as often as is set: the finding names the statement that is left over, usually
-            that of the first or the last round."""),
+            that of the first or the last round. Where several cores must set for one event (modes 0 and
+            1, and mode 2 from two vector cores to their cube core), sets of only some of them count for
+            nothing: let each of them set."""),
         example(
             """
             if ASCEND_IS_AIV {
@@ -86,7 +88,8 @@ IDS = (
         "a flag id is cut to another one",
         _SET_FLAG,
         paragraph("""
-            The hardware keeps the low four bits of a flag id and says nothing: 16 is 0, 17 is 1. Waits
+            The hardware keeps the low four bits of a flag id (five for a cube core in mode 4) and says
+            nothing: 16 is 0, 17 is 1. Waits
             then see sets that were meant for another flag. Ids that grow with the tile stop working at
             the seventeenth. Reuse ids in turn, and release each before it is used again."""),
         example(

@@ -176,11 +176,12 @@ PLACES = (
         "base-misaligned",
         "layout",
         "a symmetric region does not begin at a multiple of 512 bytes",
-        "reference kernel's host program: symmetric memory is aligned to 512 B",
+        _SHMEM,
         paragraph("""
-            Transfers between global memory and the cores expect buffers that begin at multiples of 512
-            bytes; tiles whose offsets are computed from a base that does not, are slow or refused. The
-            alignment is what the facts say about the region. Allocate with 512 bytes or a multiple."""),
+            Requests go to symmetric memory, whose base is to be a multiple of 512 bytes, and every offset
+            that a kernel computes is relative to it. What becomes of a request to another base is not
+            documented. The alignment is what the facts, or the protocol, say about the region. Allocate
+            it with 512 bytes or a multiple."""),
         example(
             """
             [regions.heap]
@@ -300,8 +301,8 @@ PUTS = (
         "a put or quiet names a rank that does not exist",
         _SHMEM,
         paragraph("""
-            The peer is computed and leaves 0 .. ranks - 1; the library then uses a queue that belongs to
-            nobody. Usually a neighbour is taken without a modulo, or more blocks than ranks address
+            The peer is computed and leaves 0 .. ranks - 1, and there is no queue to such a rank. What the
+            library does then is not documented. Usually a neighbour is taken without a modulo, or more blocks than ranks address
             peers by their block index."""),
         example(
             """
@@ -322,7 +323,7 @@ PUTS = (
         "a rank puts to itself",
         _SHMEM,
         paragraph("""
-            There is no queue from a rank to itself, and the library does not allow such a request. Skip
+            The library does not allow a request from a rank to itself. Skip
             the own rank in the loop over peers, and read the own segment where it already is."""),
         example(
             """

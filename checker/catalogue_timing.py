@@ -44,7 +44,7 @@ DEADLOCK = (
         "event-hang",
         "deadlock-freedom",
         "an event that was set twice hangs a pipe barrier",
-        "asc-devkit: SetFlag/WaitFlag, PipeBarrier",
+        "asc-devkit: SetFlag/WaitFlag",
         paragraph("""
             An event is one bit. If a second SetFlag takes effect while the bit is still set, what the
             pipe does is undefined, and a later PipeBarrier<PIPE_ALL>, or a barrier that begins with one,

@@ -15,6 +15,7 @@ from ..protocol.instance import Absent, CoreId, Event, Instance, Kind
 from ..protocol.profile import Profile
 from ..protocol.program import Role, SetFlag, Span, WaitEvent, WaitFlag
 from ..protocol.sync import Sync
+from .catalogue import severity_of
 from .obligations import distinct_cores
 from .report import Severity
 from .static import NOWHERE, Fault
@@ -38,20 +39,10 @@ def flag_range(sync: Sync, *, strict_ids: bool) -> list[Fault] | None:
             for code, about, severity in _faults_of(instance.profile, core.id, event, takers, strict_ids):
                 ids[code, about, event.span or NOWHERE, severity].add(event.raw)
     found = [
-        Fault(code, _message(instance.profile, code, about, raw, used), span, _SOURCES[code], severity)
+        Fault(code, _message(instance.profile, code, about, raw, used), span, severity)
         for (code, about, span, severity), raw in ids.items()
     ]
     return [*_absent_pipes(instance), *found]
-
-
-_SOURCES = {
-    "id-out-of-range": "asc-devkit: CrossCoreSetFlag",
-    "id-not-for-users": "asc-devkit: other editions",
-    "id-reserved": "asc-devkit: SyncAll",
-    "id-reserved-elsewhere": "asc-devkit: SyncAll",
-    "event-id-out-of-range": "asc-devkit: SetFlag/WaitFlag",
-    "event-id-of-system": "asc-devkit: SetFlag/WaitFlag",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +77,8 @@ def _faults_of(
     elif event.link and event.raw not in profile.event_ids:
         yield "event-id-out-of-range", event.link, Severity.ERROR
     elif event.link and event.raw in profile.system_event_ids:
-        yield "event-id-of-system", event.link, Severity.ERROR if strict_ids else Severity.WARNING
+        code = "event-id-of-system"
+        yield code, event.link, severity_of(code, strict_ids=strict_ids)
 
 
 def _flag_faults(
@@ -104,8 +96,8 @@ def _flag_faults(
             about = f"{taker.name} itself uses that counter on the {holder.name}"
             yield "id-reserved", about, Severity.ERROR
         elif any(event.flag in ids for ids in taker.taken.values()):
-            severity = Severity.ERROR if strict_ids else Severity.WARNING
-            yield "id-reserved-elsewhere", taker.name, severity
+            code = "id-reserved-elsewhere"
+            yield code, taker.name, severity_of(code, strict_ids=strict_ids)
 
 
 def _counter_meant(core: CoreId, event: Event, half: int) -> tuple[Role, int]:
@@ -173,4 +165,4 @@ def _absent_pipes(instance: Instance) -> Iterable[Fault]:
             f"{what} names {pipes} an {entry.core.role.name} lacks: it compiles to nothing "
             f"(ranks {numbers(by_place[span])})"
         )
-        yield Fault("absent-pipe", text, span, "asc-devkit: CrossCoreSetFlag, dav_3510")
+        yield Fault("absent-pipe", text, span)

@@ -40,7 +40,7 @@ def _wraps(instance: Instance) -> Iterable[Fault]:
         if (wrap.span, wrap.text) not in seen:
             seen.add((wrap.span, wrap.text))
             text = f"{wrap.text} wraps around: C computes {wrap.value}, the exact value is {wrap.exact}"
-            yield Fault("wrap-around", f"{text} ({wrap.core})", wrap.span, "C++17 [conv.integral]")
+            yield Fault("wrap-around", f"{text} ({wrap.core})", wrap.span)
 
 
 def _bounds(instance: Instance, accesses: Iterable[tuple[Event, Access]]) -> Iterable[Fault]:
@@ -60,7 +60,7 @@ def _bounds(instance: Instance, accesses: Iterable[tuple[Event, Access]]) -> Ite
     for (span, name), (over, access, size) in worst.items():
         limit = "its begin" if access.begin < 0 else f"its {size} bytes"
         text = f"{access_name(access)} leaves {name}: {over} bytes beyond {limit}"
-        yield Fault("out-of-bounds", text, span, "README, properties: layout")
+        yield Fault("out-of-bounds", text, span)
 
 
 def _targets(instance: Instance, accesses: Iterable[tuple[Event, Access]]) -> Iterable[Fault]:
@@ -80,18 +80,13 @@ def _targets(instance: Instance, accesses: Iterable[tuple[Event, Access]]) -> It
             span = event.span or NOWHERE
             if found and (code, span) not in seen:
                 seen.add((code, span))
-                yield Fault(code, f"{access_name(access)} {_TARGET_TEXTS[code]}", span, _TARGET_SOURCES[code])
+                yield Fault(code, f"{access_name(access)} {_TARGET_TEXTS[code]}", span)
 
 
 _TARGET_TEXTS = {
     "negative-size": "has a negative size",
     "target-not-shared": "is the target of a put, but not in symmetric memory",
     "input-written": "is written, but it is an input, which nobody writes",
-}
-_TARGET_SOURCES = {
-    "negative-size": "README, properties: layout",
-    "target-not-shared": "CANN SHMEM device sources: put, quiet",
-    "input-written": "README, properties: layout",
 }
 
 
@@ -108,10 +103,10 @@ def _peers(instance: Instance) -> Iterable[Fault]:
                 own[event.span or NOWHERE].add(event.peer)
     for span, peers in outside.items():
         text = f"there is no rank {numbers(peers)}: ranks are 0-{instance.ranks - 1}"
-        yield Fault("no-such-rank", text, span, "CANN SHMEM device sources: put, quiet")
+        yield Fault("no-such-rank", text, span)
     for span, ranks in own.items():
         text = f"ranks {numbers(ranks)} put to themselves, which is not allowed"
-        yield Fault("put-to-self", text, span, "CANN SHMEM device sources: put, quiet")
+        yield Fault("put-to-self", text, span)
 
 
 def _sizes(instance: Instance) -> Iterable[Fault]:
@@ -124,9 +119,7 @@ def _sizes(instance: Instance) -> Iterable[Fault]:
                 if size > limit:
                     seen.add(event.span or NOWHERE)
                     text = f"a put of {size} bytes: at most {limit} bytes a request"
-                    yield Fault(
-                        "put-too-large", text, event.span or NOWHERE, "CANN SHMEM device sources: put, quiet"
-                    )
+                    yield Fault("put-too-large", text, event.span or NOWHERE)
 
 
 def _bases(instance: Instance) -> Iterable[Fault]:
@@ -140,9 +133,7 @@ def _bases(instance: Instance) -> Iterable[Fault]:
     for region in instance.protocol.regions:
         if region.alignment is not None and region.alignment % wanted and region.name in targets:
             text = f"{region.name} is aligned to {region.alignment} bytes: requests need a base on {wanted}"
-            yield Fault(
-                "base-misaligned", text, targets[region.name], "CANN SHMEM device sources: put, quiet"
-            )
+            yield Fault("base-misaligned", text, targets[region.name])
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +191,7 @@ def _areas(instance: Instance) -> Iterable[Fault]:
                         f"{region}[{begin}..{end}) of rank {rank} is filled from both "
                         f"{first} and {second}: their areas overlap"
                     )
-                    yield Fault("areas-overlap", text, span, "README, properties: layout")
+                    yield Fault("areas-overlap", text, span)
 
 
 def _overlap(

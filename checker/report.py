@@ -72,8 +72,19 @@ class Finding(msgspec.Struct, frozen=True):
     counterexample: Counterexample | None = None
 
 
+class RegionUse(msgspec.Struct, frozen=True):
+    """How many bytes of a symmetric region would do, and how many it has (None: not known)."""
+
+    region: str
+    needed: int
+    bytes: int | None
+
+
 class Result(msgspec.Struct, frozen=True):
-    """The verdict on one property for one group of subjects with equal programs."""
+    """The verdict on one property for one group of subjects with equal programs.
+
+    ``memory``, of the layout row only: the smallest sizes that suffice.
+    """
 
     subjects: list[str]
     property: str
@@ -84,6 +95,7 @@ class Result(msgspec.Struct, frozen=True):
     reason: str | None
     findings: list[Finding]
     certificate: str | None = None
+    memory: list[RegionUse] = []
 
 
 class AssumptionNote(msgspec.Struct, frozen=True):

@@ -4,41 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import msgspec
+
 from ..protocol.instance import Instance
 from .analysis import Analysis, analyse
 from .ask import Answers
+from .catalogue import source_of
 from .counterexample import counterexample, smallest_values
 from .engine import Stuck
 from .explain import conflict_of_stuck, message_of
 from .flag_obligations import MERGED
 from .flag_range import flag_range
-from .layout import layout
+from .layout import extents, layout
 from .obligations import Obligation
 from .properties import PROPERTIES, Method, Property
-from .report import Counterexample, Finding, Result, Severity, Verdict
+from .report import Counterexample, Finding, RegionUse, Result, Severity, Verdict
 from .static import Fault, barrier_match, blocks_exceed_cores, coverage, flag_balance
-
-SOURCES = {
-    "overwrite": "README, properties; CANN SHMEM device sources",
-    "source-overwritten": "CANN SHMEM device sources: put, quiet",
-    "write-conflict": "README, properties; CANN SHMEM device sources",
-    "queue-race": "CANN SHMEM device sources: put, quiet",
-    "read-before-write": "README, properties; CANN SHMEM device sources",
-    "never-written": "README, properties",
-    "foreign-data": "README, properties",
-    "request-not-complete": "CANN SHMEM device sources: barrier, put, quiet",
-    "not-complete-at-end": "CANN SHMEM device sources: put, quiet",
-    "counter-cap": "asc-devkit: CrossCoreSetFlag",
-    "flag-merged": "outside the devkit: a report on unconsumed flags",
-    "mode-change": "asc-devkit: CrossCoreSetFlag",
-    "event-hang": "asc-devkit: SetFlag/WaitFlag",
-    "relaunch-overwrite": "README, properties; CANN SHMEM device sources",
-    "relaunch-source-overwritten": "CANN SHMEM device sources: put, quiet",
-    "relaunch-write-conflict": "README, properties; CANN SHMEM device sources",
-    "event-set-twice": "asc-devkit: SetFlag/WaitFlag",
-    "deadlock": "asc-devkit: CrossCoreWaitFlag, SyncAll",
-}
-"""The document that the rule behind each finding of the engines comes from."""
 
 JUDGE_DATA = frozenset(
     {"no-read-before-write", "no-overwrite-before-read", "completion", "coverage", "relaunch"}
@@ -76,6 +57,7 @@ class _Rows:
         self.subjects = subjects
         self.needs_z3 = needs_z3
         self.static: Mapping[str, Callable[[Analysis], list[Fault] | None]] = {
+            "deadlock-freedom": lambda a: blocks_exceed_cores(a.instance),
             "flag-balance": lambda a: flag_balance(a.sync),
             "flag-range": lambda a: flag_range(a.sync, strict_ids=strict_ids),
             "barrier-match": lambda a: barrier_match(a.sync),
@@ -88,6 +70,8 @@ class _Rows:
             return self._without_lossy(prop)
         if prop.at_end and self.given and not self.given[0].completes:
             return self._result(prop, Verdict.VACUOUS, "no run completes", [], self._names())
+        if prop.at_end and blocks_exceed_cores(self.analysis.instance):
+            return self._result(prop, Verdict.VACUOUS, "no run completes", [], ["static"])
         if prop.method is Method.STATIC:
             return self._static_row(prop)
         if prop.method is Method.DEADLOCK:
@@ -131,7 +115,11 @@ class _Rows:
         forwarded = prop.name in JUDGE_DATA and self.analysis.forwarded is not None
         if forwarded and all(f.code == "never-delivered" for f in findings):
             return self._unsupported(prop, [])
-        return self._result(prop, verdict, None, findings, ["static"])
+        result = self._result(prop, verdict, None, findings, ["static"])
+        if prop.name != "layout":
+            return result
+        uses = [RegionUse(e.region, e.needed, e.size) for e in extents(self.analysis.instance)]
+        return msgspec.structs.replace(result, memory=uses)
 
     def _fault_findings(self, prop: Property, faults: Sequence[Fault]) -> list[Finding]:
         findings = []
@@ -144,7 +132,7 @@ class _Rows:
             findings.append(
                 Finding(
                     fault.code, fault.severity, fault.message, fault.span.file, fault.span.line,
-                    fault.source_doc, shown,
+                    source_of(fault.code), shown,
                 )
             )  # fmt: skip
         return findings
@@ -205,7 +193,7 @@ class _Rows:
             "; ".join(line.rsplit("  (", 1)[0] for line in waiting) or "some core never ends",
             span.file if span else "",
             span.line if span else 0,
-            SOURCES["deadlock"],
+            source_of("deadlock"),
             counterexample(self.analysis.instance, prop.name, "deadlock"),
         )
 
@@ -242,7 +230,7 @@ class _Rows:
     def _order_finding(self, prop: Property, code: str, obligations: Sequence[Obligation]) -> Finding:
         message, span = message_of(self.analysis, obligations)
         shown = counterexample(self.analysis.instance, prop.name, code)
-        return Finding(code, Severity.ERROR, message, span.file, span.line, SOURCES[code], shown)
+        return Finding(code, Severity.ERROR, message, span.file, span.line, source_of(code), shown)
 
     def _nothing_to_say(self, prop: Property, faults: Sequence[Fault] | None) -> str | None:
         kinds = self.analysis.kinds

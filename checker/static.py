@@ -26,12 +26,11 @@ NOWHERE = Span("", 0)
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something wrong (or, as a warning, noteworthy), with its place and the rule's document."""
+    """Something wrong (or, as a warning, noteworthy), with its place; what the code means: `catalogue`."""
 
     code: str
     message: str
     span: Span
-    source_doc: str
     severity: Severity = Severity.ERROR
 
 
@@ -98,7 +97,7 @@ def _imbalance(sync: Sync, kind: str, span: Span, uses: Sequence[tuple[Use, int]
     who = cores_named(sync.instance, (use.core for use, _ in uses))
     many = total > 1
     text = f"{total} {noun}{'s' if many else ''} {preposition} {what} {flags} by the {who} {said[many]}"
-    return Fault(code, text, span, "asc-devkit: CrossCoreSetFlag")
+    return Fault(code, text, span)
 
 
 # --- barrier-match ----------------------------------------------------------------------------
@@ -110,7 +109,7 @@ def barrier_match(sync: Sync) -> list[Fault] | None:
     if not any(meeting.function in instance.barriers() for meeting in sync.meetings):
         return None
     faults = []
-    for function, (form, members) in instance.barriers().items():
+    for function, (_, members) in instance.barriers().items():
         calls: Tally[int] = Tally()
         for meeting in sync.meetings:
             if meeting.function == function:
@@ -125,7 +124,7 @@ def barrier_match(sync: Sync) -> list[Fault] | None:
             ]
             span = _first_call(instance, function)
             text = f"the {function} barrier is called {', '.join(parts)}: all must call it equally often"
-            faults.append(Fault("barrier-mismatch", text, span, form.source))
+            faults.append(Fault("barrier-mismatch", text, span))
     return faults
 
 
@@ -158,7 +157,6 @@ def blocks_exceed_cores(instance: Instance) -> list[Fault]:
             f"{what} for all {instance.blocks} blocks of a rank, and a device of {cores} AI cores runs "
             f"{cores} of them at a time",
             span,
-            "asc-devkit: SyncAll",
         )
         for span, what in places.items()
     ]
@@ -203,7 +201,7 @@ def _deliveries(instance: Instance, groups: Sequence[tuple[tuple[int, ...], list
                 f"{len(found)} segments that {word} {numbers(ranks)} read {text}, "
                 f"the first: {_needed(first)} into {first.region}[{first.begin}..{first.end})"
             )
-            yield Fault(code, message, span, "README, properties: coverage")
+            yield Fault(code, message, span)
 
 
 def _needed(access: Access) -> str:
@@ -231,7 +229,7 @@ def _outputs(instance: Instance, expected: Mapping[tuple[str, int], int]) -> Ite
             if (code, span) not in reported:
                 reported.add((code, span))
                 message = f"{region} of rank {rank}: {text}"
-                yield Fault(code, message, span, "README, properties: coverage")
+                yield Fault(code, message, span)
 
 
 def _output_windows(instance: Instance, region: str, rank: int, launch: int) -> list[tuple[int, int, Span]]:

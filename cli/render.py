@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from mc2proof.checker.report import (
     Counterexample,
     Finding,
+    RegionUse,
     Report,
     Result,
     RunSetup,
@@ -157,7 +158,12 @@ def _note(result: Result) -> str:
     warnings = len(result.findings) - len(errors)
     if warnings:
         parts.append(f"{warnings} warning{'s' if warnings > 1 else ''}")
+    parts += [f"{use.region} needs {use.needed:,}{_of_size(use)} bytes" for use in result.memory]
     return "; ".join(parts)
+
+
+def _of_size(use: RegionUse) -> str:
+    return "" if use.bytes is None else f" of {use.bytes:,}"
 
 
 def _explanation(result: Result, report: Report, sources: Sequence[str]) -> list[Line]:

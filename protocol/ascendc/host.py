@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..cinteger import C_NAMES, CType, fits
-from ..errors import ParameterError, SourceError
+from ..errors import ParameterError, SourceError, UnsupportedError
 from ..evaluate import evaluate
 from ..expr import Expr, Var, VarKind
 from ..program import Role
@@ -73,32 +73,38 @@ class HostRules:
             if not fits(CType.I32, value):
                 raise ParameterError(name, value, "must fit an int, which the host program keeps it in")
         for condition, reason in self.rejects:
-            if evaluate(condition, given):
+            if self._value(condition, given):
                 raise ParameterError(
                     "shape",
                     ",".join(map(str, shape)),
                     f"the host program ({self.source}) rejects it on {ranks} ranks: "
                     f"{self._filled(reason, given)}",
                 )
-        named = {name: evaluate(expr, given) for name, expr in self.named.items()}
-        parameters = {name: evaluate(expr, given) for name, expr in self.parameters.items()}
+        named = {name: self._value(expr, given) for name, expr in self.named.items()}
+        parameters = {name: self._value(expr, given) for name, expr in self.parameters.items()}
         return Geometry(shape, ranks, named, parameters)
 
     def heap_areas(self, parameters: Mapping[str, int]) -> tuple[Area, ...]:
         """The areas of the shared region at the kernel's ``parameters``, in its order."""
         return tuple(
-            Area(name, evaluate(count, parameters), evaluate(size, parameters))
+            Area(name, self._value(count, parameters), self._value(size, parameters))
             for name, count, size in self.areas
         )
 
     def dropped_rows(self, parameters: Mapping[str, int]) -> int:
         """The rows of A for each rank that no tile covers."""
-        return evaluate(self.dropped, parameters)
+        return self._value(self.dropped, parameters)
+
+    def _value(self, expr: Expr, given: Mapping[str, int]) -> int:
+        try:
+            return evaluate(expr, given)
+        except (ZeroDivisionError, ValueError) as error:
+            raise SourceError(f"{self.file}: host: `{expr}` cannot be computed: {error}") from error
 
     def _filled(self, reason: str, given: Mapping[str, int]) -> str:
         def value(match: re.Match[str]) -> str:
             name = match[1]
-            return str(given[name] if name in given else evaluate(self.named[name], given))
+            return str(given[name] if name in given else self._value(self.named[name], given))
 
         return _PLACEHOLDER.sub(value, reason)
 
@@ -156,6 +162,9 @@ class _Reader:
 
     def expression(self, text: str, names: Mapping[str, Expr] | None = None) -> Expr:
         """The expression that ``text`` is over the host's names, or over the kernel's parameters."""
-        if names is not None:
-            return fact_expression(self.lo, text, names)
-        return fact_expression(self.lo, text, self.names, self.types)
+        try:
+            if names is not None:
+                return fact_expression(self.lo, text, names)
+            return fact_expression(self.lo, text, self.names, self.types)
+        except UnsupportedError as error:
+            raise SourceError(f"{self.facts.file}: host: `{text}`: {error.construct}") from error

@@ -1,6 +1,7 @@
 """Small protocols that the command is tested on, written as a user would write them."""
 
 from mc2proof import Address, Const, Origin, Pipe, Protocol, ProtocolBuilder, RegionKind, Role, window
+from mc2proof.protocol.program import Fence, Span
 
 
 def started(name: str) -> ProtocolBuilder:
@@ -60,13 +61,10 @@ def unsafe_exchange() -> Protocol:
     return exchange(quiet=False)
 
 
-def two_vectors() -> Protocol:
-    """Flags between two vector cores and a cube core are not decided yet."""
-    p = ProtocolBuilder("two-vectors", vectors_per_cube=2)
-    p.parameter("ranks", low=1, default=1)
-    p.parameter("blocks", low=1, default=1)
-    p.role(Role.AIV).set_flag(Pipe.MTE3, 0)
-    p.role(Role.AIC).wait_flag(Pipe.MTE2, 0)
+def fenced() -> Protocol:
+    """Fences can be written down and are not decided."""
+    p = started("fenced")
+    p.role(Role.AIV).add(Fence(1 - p.rank, Span("mine.h", 7)))
     return p.build()
 
 

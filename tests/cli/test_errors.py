@@ -27,7 +27,10 @@ USAGE = {
     "zero launches": (("prove", "--launches", 0), "launches = 0: must be at least 1"),
     "zero cores": (("prove", "--cores", 0), "cores = 0: must be at least 1"),
     "matmul objects": (("prove", "--matmul-objects", 5), "matmul_objects = 5: must be from 0 to 4"),
-    "fault": (("prove", "--fault", "quiet"), "fault: no fault 'quiet'; did you mean quiet-timeout?"),
+    "fault": (
+        ("prove", "--fault", "quiet-timeot"),
+        "fault: no fault 'quiet-timeot'; did you mean quiet-timeout?",
+    ),
     "relaunch of one launch": (("prove", "--property", "relaunch"), "relaunch: "),
     "unknown name": (
         ("prove", "--set", "tile_count=3"),

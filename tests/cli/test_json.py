@@ -28,7 +28,7 @@ CASES: dict[str, tuple[int, tuple[object, ...]]] = {
     "too large": (3, ("--tile-cnt", 10**6)),
     "warnings": (0, ("--tile-cnt", 16)),
     "Python": (1, ("protocols.py:unsafe_exchange", "--ranks", 2)),
-    "unsupported": (3, ("protocols.py:two_vectors",)),
+    "unsupported": (3, ("protocols.py:fenced", "--ranks", 2)),
     "several": (1, ("protocols.py:hand_over", "protocols.py:missing_set", "--ranks", 2)),
 }
 

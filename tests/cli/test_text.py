@@ -26,7 +26,7 @@ CASES = {
     "python-vacuous": (3, ("protocols.py:hand_over", "--ranks", 2)),
     "python-deadlock": (1, ("protocols.py:missing_set", "--ranks", 2)),
     "python-no-quiet": (1, ("protocols.py:unsafe_exchange", "--ranks", 2, *VEC)),
-    "python-unsupported": (3, ("protocols.py:two_vectors",)),
+    "python-unsupported": (3, ("protocols.py:fenced", "--ranks", 2)),
     "python-equal-programs": (
         3,
         ("protocols.py:hand_over", "protocols.py:ready", "protocols.py:safe_exchange", "--ranks", 2, *VEC),

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from mc2proof.checker.catalogue import source_of
 from mc2proof.checker.layout import layout
 from mc2proof.checker.static import Fault
 from mc2proof.protocol.builder import ProtocolBuilder, window
@@ -219,6 +220,6 @@ def test_every_fault_cites_its_rule_and_place(start: Start, instantiate: Instant
     faults: list[Fault] = layout(instantiate(p.build(), ranks=2)) or []
     assert {f.code for f in faults} == {"out-of-bounds", "put-to-self", "no-such-rank", "put-too-large"}
     for fault in faults:
-        assert fault.source_doc
+        assert source_of(fault.code)
         assert fault.span.file.endswith("test_layout.py")
         assert fault.span.line > 0

@@ -301,9 +301,12 @@ def test_the_default_reading_of_barriers_is_a_warning() -> None:
 
 
 def test_what_every_verdict_rests_on() -> None:
-    assert {"barrier-all", "one-launch", "flags-cleared", "contract", "every-block-has-output"} == set(
-        notes(prove())
-    )
+    always = {"barrier-all", "flags-cleared", "contract", "every-block-has-output"}
+    assert always | {"one-launch", "blocks-resident"} == set(notes(prove()))
+    assert always | {"launches", "blocks-resident"} == set(notes(prove(launches=2, flags_cleared=True)))
+    assert "flags-carried" in notes(prove(launches=2))
+    cores = replace(ASCEND950, cores=8)
+    assert "blocks-resident" not in notes(prove(profile=cores))
     assert "puts-emulated" in notes(prove(profile=ATLAS_A2))
 
 

@@ -76,7 +76,7 @@ def test_the_largest_product_that_fits(rules: HostRules) -> None:
     assert rules.geometry((1, (1 << 31) - 128, 1), 1).parameters["k"] == (1 << 31) - 128
 
 
-@pytest.mark.parametrize(("ranks", "tiles", "depth"), itertools.product((2, 3, 4), (4, 5), (1, 2, 4)))
+@pytest.mark.parametrize(("ranks", "tiles", "depth"), list(itertools.product((2, 3, 4), (4, 5), (1, 2, 4))))
 def test_the_areas_are_what_the_kernel_touches(rules: HostRules, ranks: int, tiles: int, depth: int) -> None:
     """Where all slots are used: the highest byte of the heap that an event touches ends the areas."""
     values = {"ranks": ranks, "tile_cnt": tiles, "buffer_size": depth, "m": 8, "k": 96, "n": 16}
@@ -129,7 +129,7 @@ def test_facts_without_a_host() -> None:
         ("uint8_t", "byte_t", r"host\.values\.part: no integer type byte_t"),
         ("{part}", "{parts}", r"host\.rejects: no value \{parts\}"),
         ("part - 1", "part - ", r"cannot read the expression"),
-        ('"M * 2"', '"later"', r"later"),
+        ('"M * 2"', '"later"', r"f\.toml: host: `later`: name later: neither"),
         ("[host.parameters]", "[host.parameter]", r"unknown field `parameter`|missing required field"),
     ],
 )
@@ -137,3 +137,9 @@ def test_what_is_wrong_with_a_host_table(written: str, instead: str, message: st
     assert written in HOST
     with pytest.raises(SourceError, match=message):
         host_rules(parse_facts(HOST.replace(written, instead), "f.toml"))
+
+
+def test_a_rule_that_cannot_be_computed() -> None:
+    rules = host_rules(parse_facts(HOST.replace("part - 1", "K / N"), "f.toml"))
+    with pytest.raises(SourceError, match=r"f\.toml: host: .* cannot be computed"):
+        rules.geometry((130, 1, 0), 2)
