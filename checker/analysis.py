@@ -11,14 +11,8 @@ from ..protocol.instance import Instance, Kind
 from ..protocol.program import RegionKind, Span
 from ..protocol.sync import Sync, synchronise
 from .flag_obligations import flag_obligations
-from .obligations import (
-    Obligation,
-    Piece,
-    Writes,
-    all_events,
-    all_pieces,
-    memory_obligations,
-)
+from .obligations import Obligation, memory_obligations
+from .pieces import Piece, Writes, all_events, all_pieces
 
 
 @contextmanager
@@ -89,7 +83,8 @@ def _kinds(instance: Instance) -> Kinds:
     written: set[str] = set()
     read: set[str] = set()
     for event in all_events(instance):
-        kinds.add(event.kind)
+        if event.operation is not None:  # the order of launches is not the program's
+            kinds.add(event.kind)
         written |= {a.region for a in event.writes}
         if event.kind is Kind.READ:
             read |= {a.region for a in event.reads}

@@ -10,7 +10,7 @@ from ..protocol.program import Barrier, Protocol, Put, statements
 from ..protocol.setup import Injected, Setup
 from .analysis import Analysis
 from .flag_range import collides_with_barrier, flag_range
-from .obligations import all_events, shared_regions
+from .pieces import all_events, shared_regions
 from .report import AssumptionNote, Finding
 from .static import blocks_exceed_cores
 

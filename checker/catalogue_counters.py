@@ -13,10 +13,9 @@ RANGE = (
         "a counter can pass its cap",
         _SET_FLAG,
         paragraph("""
-            A flag's counter holds 0-15; one set more stops the core. What counts is the backlog, the
-            sets that are not yet waited for, in the worst timing: a setter that never waits can be
-            sixteen ahead of a slow waiter. Let the other side answer, so that the setter is never far
-            ahead."""),
+            A flag's counter holds 0-15; one set more stops the core. What counts is the backlog, the sets
+            that are not yet waited for, in the worst timing: a setter that never waits can be sixteen
+            ahead of a slow waiter. Let the other side answer, so that the setter is never far ahead."""),
         example(
             """
             if ASCEND_IS_AIV {
@@ -108,8 +107,8 @@ RANGE = (
         _SET_FLAG,
         paragraph("""
             Modes 0, 1 and 2 count on one counter for each id. A core may use an id in another mode only
-            when its earlier sets and waits of that id are done; else a wait can take the set of the
-            other mode. Use different ids for different modes."""),
+            when its earlier sets and waits of that id are done; else a wait can take the set of the other
+            mode. Use different ids for different modes."""),
         example(
             """
             if ASCEND_IS_AIV {
@@ -139,8 +138,8 @@ RANGE = (
         paragraph("""
             Only with `--merge-flags`, for hardware on which a set of a flag that is already set has no
             effect: a fast setter's second set is lost, and the second wait hangs. The documents say that
-            counters count; one report says otherwise. A protocol in which every set is awaited before
-            the next one works on both."""),
+            counters count; one report says otherwise. A protocol in which every set is awaited before the
+            next one works on both."""),
         example(
             """
             if ASCEND_IS_AIV {
@@ -172,8 +171,8 @@ BARRIERS = (
         "participants call a barrier different numbers of times",
         "CANN SHMEM: aclshmem_barrier_all; asc-devkit: SyncAll",
         paragraph("""
-            A barrier opens when every participant has called it: every vector core of every rank, also
-            of blocks that have nothing to do, and in a mixed build (`--barrier-all mix`) every cube core
+            A barrier opens when every participant has called it: every vector core of every rank, also of
+            blocks that have nothing to do, and in a mixed build (`--barrier-all mix`) every cube core
             too. One that calls it less often leaves the others waiting, or lets them through a barrier
             too early. Call it outside of conditions that differ between cores or ranks."""),
         example(

@@ -56,8 +56,8 @@ BALANCE = (
         _SET_FLAG,
         paragraph("""
             A wait that has no set holds its pipe for ever once the other sets are used up; with it the
-            core, and every core that waits for that one. Set as often as is waited for, also on the
-            paths that do no work."""),
+            core, and every core that waits for that one. Set as often as is waited for, also on the paths
+            that do no work."""),
         example(
             """
             if ASCEND_IS_AIV {
@@ -89,9 +89,9 @@ IDS = (
         _SET_FLAG,
         paragraph("""
             The hardware keeps the low four bits of a flag id (five for a cube core in mode 4) and says
-            nothing: 16 is 0, 17 is 1. Waits
-            then see sets that were meant for another flag. Ids that grow with the tile stop working at
-            the seventeenth. Reuse ids in turn, and release each before it is used again."""),
+            nothing: 16 is 0, 17 is 1. Waits then see sets that were meant for another flag. Ids that grow
+            with the tile stop working at the seventeenth. Reuse ids in turn, and release each before it
+            is used again."""),
         example(
             """
             if ASCEND_IS_AIV {
@@ -117,8 +117,7 @@ IDS = (
         "asc-devkit: other editions",
         paragraph("""
             Some editions of the documents give users the ids 0-10 only and keep the others for the
-            system. Asked for with `--strict-ids`. A kernel that is to run with every edition uses
-            0-10."""),
+            system. Asked for with `--strict-ids`. A kernel that is to run with every edition uses 0-10."""),
         example(
             """
             if ASCEND_IS_AIV {

@@ -132,8 +132,8 @@ PLACES = (
         _LAYOUT,
         paragraph("""
             A read or write goes beyond the memory that the host allocated, or begins before it: other
-            data is destroyed, or the device reports an address error far from the cause. The finding
-            says by how many bytes; compare what the host allocates with the last offset that the kernel
+            data is destroyed, or the device reports an address error far from the cause. The finding says
+            by how many bytes; compare what the host allocates with the last offset that the kernel
             computes."""),
         example(
             """
@@ -248,8 +248,8 @@ PLACES = (
         "an integer wraps around on the way to an address or a guard",
         "C++17 [conv.integral]",
         paragraph("""
-            C computes in the width and signedness of its types: a product of two 32-bit numbers is cut
-            to 32 bits before it is added to a 64-bit offset, and an int minus an unsigned number is never
+            C computes in the width and signedness of its types: a product of two 32-bit numbers is cut to
+            32 bits before it is added to a 64-bit offset, and an int minus an unsigned number is never
             negative, so that a guard like `a - b >= 0` is always true. The finding shows both the
             computed and the exact value. Widen the first operand, or compare without subtracting."""),
         example(
@@ -277,9 +277,9 @@ PUTS = (
         "a put goes to memory that is not symmetric",
         _SHMEM,
         paragraph("""
-            The destination of a put is an address of symmetric memory, which is translated to the
-            peer's. Of any other buffer the peer has no counterpart, and the request writes to an address
-            that means something else there. Put into symmetric memory, and copy from it."""),
+            The destination of a put is an address of symmetric memory, which is translated to the peer's.
+            Of any other buffer the peer has no counterpart, and the request writes to an address that
+            means something else there. Put into symmetric memory, and copy from it."""),
         example(
             """
             if ASCEND_IS_AIV {
@@ -302,8 +302,8 @@ PUTS = (
         _SHMEM,
         paragraph("""
             The peer is computed and leaves 0 .. ranks - 1, and there is no queue to such a rank. What the
-            library does then is not documented. Usually a neighbour is taken without a modulo, or more blocks than ranks address
-            peers by their block index."""),
+            library does then is not documented. Usually a neighbour is taken without a modulo, or more
+            blocks than ranks address peers by their block index."""),
         example(
             """
             if ASCEND_IS_AIV {
@@ -323,8 +323,8 @@ PUTS = (
         "a rank puts to itself",
         _SHMEM,
         paragraph("""
-            The library does not allow a request from a rank to itself. Skip
-            the own rank in the loop over peers, and read the own segment where it already is."""),
+            The library does not allow a request from a rank to itself. Skip the own rank in the loop over
+            peers, and read the own segment where it already is."""),
         example(
             """
             if ASCEND_IS_AIV {

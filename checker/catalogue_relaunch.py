@@ -16,10 +16,9 @@ ENTRIES = (
         paragraph("""
             A stream orders the launches of its own rank only. A rank that has ended may begin its next
             launch and put into memory of a peer whose cube core is still reading the last tile of this
-            one. A kernel that is right when it is launched once
-            then computes wrong tiles when it is launched again and again. Let the readers release what
-            they read and let all ranks meet once more before the kernel ends, or synchronise the ranks
-            from the host between launches."""),
+            one. A kernel that is right when it is launched once then computes wrong tiles when it is
+            launched again and again. Let the readers release what they read and let all ranks meet once
+            more before the kernel ends, or synchronise the ranks from the host between launches."""),
         example(
             """
             if ASCEND_IS_AIV {
@@ -56,8 +55,8 @@ ENTRIES = (
         "CANN SHMEM device sources: put, quiet",
         paragraph("""
             A rank sends on bytes that a peer has put into its memory. The peer ends first, and its next
-            launch puts new bytes there while the put that sends the old ones on is still reading. Let
-            all ranks meet after the last quiet, before the kernel ends."""),
+            launch puts new bytes there while the put that sends the old ones on is still reading. Let all
+            ranks meet after the last quiet, before the kernel ends."""),
         example(
             """
             if ASCEND_IS_AIV {

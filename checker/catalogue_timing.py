@@ -49,8 +49,8 @@ DEADLOCK = (
             An event is one bit. If a second SetFlag takes effect while the bit is still set, what the
             pipe does is undefined, and a later PipeBarrier<PIPE_ALL>, or a barrier that begins with one,
             waits for ever. It happens when the setting pipe is faster than the waiting one. Give the
-            events that may be under way at once different ids, or let the waiting pipe send an event
-            back before the next set."""),
+            events that may be under way at once different ids, or let the waiting pipe send an event back
+            before the next set."""),
         example(
             """
             if ASCEND_IS_AIV {
@@ -80,9 +80,9 @@ DEADLOCK = (
         "asc-devkit: SyncAll",
         paragraph("""
             A block occupies its core until it ends. With more blocks than AI cores the last ones begin
-            only when others have ended, and those wait in a barrier for the ones that have not begun.
-            It needs no special timing. Launch no more blocks than the device has cores (`--cores`), and
-            let a block do several pieces of work in a loop."""),
+            only when others have ended, and those wait in a barrier for the ones that have not begun. It
+            needs no special timing. Launch no more blocks than the device has cores (`--cores`), and let
+            a block do several pieces of work in a loop."""),
         example(
             """
             if ASCEND_IS_AIV {
@@ -107,9 +107,9 @@ READS = (
         paragraph("""
             The bytes that a reader needs are on their way when it begins, so it computes with what was
             there before. Nothing reports it; results differ from run to run. Usually the reader is
-            released by its own rank, which knows that its own puts have arrived, but not that the
-            peer's have. Let every rank wait for its requests (quiet), then meet in a barrier, and
-            release the reader after it."""),
+            released by its own rank, which knows that its own puts have arrived, but not that the peer's
+            have. Let every rank wait for its requests (quiet), then meet in a barrier, and release the
+            reader after it."""),
         example(
             """
             if ASCEND_IS_AIV {
@@ -140,9 +140,9 @@ READS = (
         "a reader needs bytes that nobody writes",
         "README, properties",
         paragraph("""
-            In every timing the reader finds what memory happened to hold, because no write of the
-            program touches those bytes: a put is too short, goes to another offset, or is not made on
-            some path. Compare the range that the finding names with the ranges of the puts."""),
+            In every timing the reader finds what memory happened to hold, because no write of the program
+            touches those bytes: a put is too short, goes to another offset, or is not made on some path.
+            Compare the range that the finding names with the ranges of the puts."""),
         example(
             """
             if ASCEND_IS_AIV {
@@ -197,8 +197,8 @@ OVERWRITES = (
         _MEMORY,
         paragraph("""
             A slot is filled again while a slow reader still needs the tile that was in it, so the reader
-            gets a mixture. It takes a fast writer and one slow core. Let the reader set a flag behind
-            its reads, wait for that flag before the slot is used again, and let the ranks meet after the
+            gets a mixture. It takes a fast writer and one slow core. Let the reader set a flag behind its
+            reads, wait for that flag before the slot is used again, and let the ranks meet after the
             wait: the writer is another rank, which the flag alone does not reach."""),
         example(
             """
@@ -243,9 +243,9 @@ OVERWRITES = (
         "bytes are written while a put or a read still needs them",
         _SHMEM,
         paragraph("""
-            A put returns when its request is posted and reads its source until it is complete. Who
-            writes the source before a quiet to that peer sends the new bytes, the old ones or both. Call
-            quiet before the source is used again, or alternate between two sources."""),
+            A put returns when its request is posted and reads its source until it is complete. Who writes
+            the source before a quiet to that peer sends the new bytes, the old ones or both. Call quiet
+            before the source is used again, or alternate between two sources."""),
         example(
             """
             if ASCEND_IS_AIV {
@@ -361,8 +361,8 @@ COMPLETION = (
         _SHMEM,
         paragraph("""
             The kernel returns while a put is under way. The host, or the next kernel, may free or
-            overwrite the source, and the peer's memory changes after the kernel that caused it has
-            ended. Call quiet for every peer that was put to before the core ends."""),
+            overwrite the source, and the peer's memory changes after the kernel that caused it has ended.
+            Call quiet for every peer that was put to before the core ends."""),
         example(
             """
             if ASCEND_IS_AIV {

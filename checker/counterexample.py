@@ -7,35 +7,27 @@ Machine has not replayed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
-from ..protocol.errors import Mc2proofError, TraceError
-from ..protocol.evaluate import Value, evaluate
-from ..protocol.expr import Expr, Var, VarKind, variables
+from ..protocol.errors import TraceError
+from ..protocol.evaluate import Value
 from ..protocol.instance import Instance, Kind
 from ..protocol.machine import Action, ActionKind, Moment, Phase
 from ..protocol.order import PIPES
-from ..protocol.parameters import check_values
-from ..protocol.program import For, Pipe, Protocol, statements
+from ..protocol.program import Pipe
 from ..protocol.replay import ShownStep, run
 from ..protocol.sync import Sync
 from ..protocol.trace import Claim, Trace, encode, to_words, write_actions, write_setup
-from ..protocol.unroll import Limits, unroll
 from .analysis import Analysis, analyse
 from .engine import Declined, Stuck
 from .explain import conflict_of, conflict_of_stuck
+from .flag_obligations import MERGED
 from .happens_before import HappensBefore
 from .obligations import NEVER, Obligation
 from .report import Counterexample, Step
+from .shrink import SMALL, shrunk
 from .smt_times import Times
-
-SMALL = Limits(max_events=20_000)
-"""Shrinking looks at instances up to this size only."""
-
-TRIED_VALUES = 40
-"""How many values of each parameter shrinking tries."""
 
 CONSIDERED = 50
 """Among how many violated obligations the shortest is chosen."""
@@ -57,83 +49,18 @@ class Failure:
 
 def counterexample(instance: Instance, property_name: str, code: str) -> Counterexample | None:
     """The shortest timing found that shows fault ``code`` of ``property_name``; None: none found."""
-    _, smaller = _shrunk(instance, lambda candidate: _failure(candidate, property_name, code))
-    failure = smaller or _failure(instance, property_name, code)
+    smallest = shrunk(instance, lambda candidate: _failure(candidate, property_name, code))
+    failure = smallest.found or _failure(instance, property_name, code)
     return None if failure is None else _shown(failure, property_name, code)
 
 
-def smallest_values(instance: Instance, fails: Callable[[Instance], bool]) -> Mapping[str, Value]:
-    """Smaller parameters at which ``fails(instance)`` still holds: for faults found by counting."""
-    values, _ = _shrunk(instance, lambda candidate: fails(candidate) or None)
-    return values
+def counted(instance: Instance, fails: Callable[[Instance], bool]) -> Counterexample:
+    """The smallest case at which ``fails(instance)`` holds: for faults without a timing to show."""
+    smallest = shrunk(instance, lambda candidate: fails(candidate) or None)
+    return Counterexample(_plain(smallest.values), smallest.launches, [], [], None)
 
 
-# --- shrinking --------------------------------------------------------------------------------
-
-
-T = TypeVar("T")
-
-
-def _shrunk(instance: Instance, find: Callable[[Instance], T | None]) -> tuple[dict[str, Value], T | None]:
-    """The smallest parameters found at which ``find`` still finds something, and what it finds there.
-
-    None: nothing smaller than ``instance`` has it.
-    """
-    values, found = dict(instance.values), None
-    before = None
-    while before != values:
-        before = values
-        for name in _shrinkable(instance.protocol):
-            for candidate in _candidates(instance.protocol, values, name):
-                smaller = _unrolled(instance, candidate)
-                here = None if smaller is None else find(smaller)
-                if here is not None:
-                    values, found = check_values(instance.protocol, candidate), here
-                    break
-    return values, found
-
-
-def _shrinkable(protocol: Protocol) -> list[str]:
-    """Sizes: ranks and blocks together, blocks alone, then every parameter that bounds a loop."""
-    bounds = {
-        v.name
-        for program in protocol.programs.values()
-        for s in statements(program)
-        if isinstance(s, For)
-        for v in variables(s.stop)
-        if isinstance(v, Var) and v.kind is VarKind.PARAMETER
-    }
-    return ["ranks", "blocks", *sorted(bounds - {"ranks", "blocks"})]
-
-
-def _candidates(protocol: Protocol, values: Mapping[str, Value], name: str) -> Iterator[dict[str, Value]]:
-    """Smaller values of one parameter, ascending; blocks follow ranks where they were equal."""
-    parameter = protocol.parameter(name)
-    current = values.get(name)
-    if parameter is None or not isinstance(current, int):
-        return
-    kept = {n: v for n, v in values.items() if n not in _computed(protocol, values)}
-    for value in range(parameter.low, min(current, parameter.low + TRIED_VALUES)):
-        candidate = {**kept, name: value}
-        if name == "ranks" and values.get("blocks") == current:
-            candidate["blocks"] = value
-        yield candidate
-
-
-def _computed(protocol: Protocol, values: Mapping[str, Value]) -> set[str]:
-    """The parameters that have the value of their expression: they follow those that it is over."""
-    return {
-        p.name
-        for p in protocol.parameters
-        if isinstance(p.default, Expr) and values.get(p.name) == evaluate(p.default, values)
-    }
-
-
-def _unrolled(like: Instance, values: Mapping[str, Value]) -> Instance | None:
-    try:
-        return unroll(like.protocol, values, like.setup, limits=SMALL)
-    except Mc2proofError:
-        return None  # smaller parameters may make no sense to this program
+# --- the fault in one instance -----------------------------------------------------------------
 
 
 def _failure(instance: Instance, property_name: str, code: str) -> Failure | None:
@@ -141,6 +68,8 @@ def _failure(instance: Instance, property_name: str, code: str) -> Failure | Non
     if instance.event_count() > SMALL.max_events:
         return None
     analysis = analyse(instance)
+    if code != MERGED and _may_lose_sets(analysis):
+        return None  # only the explorer follows that, and it keeps no timings
     obligations = [o for o in analysis.obligations if o.property == property_name and o.code == code]
     if analysis.sync.undetermined is not None:
         return _failure_in_times(analysis, code, obligations)
@@ -154,6 +83,13 @@ def _failure(instance: Instance, property_name: str, code: str) -> Failure | Non
     if not found:
         return None
     return _timing(analysis, order, min(found, key=lambda o: _length(order, o)))
+
+
+def _may_lose_sets(analysis: Analysis) -> bool:
+    mergers = [o for o in analysis.obligations if o.code == MERGED]
+    if not mergers or analysis.sync.undetermined is not None:
+        return bool(mergers)
+    return bool(HappensBefore(analysis.sync).violated(mergers))
 
 
 def _length(order: HappensBefore, obligation: Obligation) -> int:
@@ -346,7 +282,8 @@ def _shown(failure: Failure, property_name: str, code: str) -> Counterexample:
         instance.protocol.digest(), parameters, write_setup(instance.setup), property_name, code, conflict,
         claim, write_actions(actions),
     )  # fmt: skip
-    return Counterexample(parameters, conflict, [_step(s) for s in steps], encode(trace))
+    launches = instance.setup.launches
+    return Counterexample(parameters, launches, conflict, [_step(s) for s in steps], encode(trace))
 
 
 def _plain(values: Mapping[str, Value]) -> dict[str, int | list[int]]:

@@ -19,7 +19,8 @@ from ..protocol.machine import Phase
 from ..protocol.program import Put, Span
 from .analysis import Analysis
 from .engine import Stuck
-from .obligations import Obligation, Place
+from .obligations import Obligation
+from .pieces import Place
 from .static import NOWHERE, cores_named
 
 

@@ -12,7 +12,8 @@ from ..protocol.flags import Counter
 from ..protocol.instance import Access, Kind
 from ..protocol.program import ALL_PIPES
 from ..protocol.sync import Sync, Use, determinate
-from .obligations import NEVER, Clause, Obligation, Place
+from .obligations import NEVER, Clause, Obligation
+from .pieces import Place
 
 MERGED = "flag-merged"
 """The code of a set that is lost because flags merge; how a run goes on depends on the timing."""

@@ -16,7 +16,7 @@ from ..protocol.profile import Profile
 from ..protocol.program import Role, SetFlag, Span, WaitEvent, WaitFlag
 from ..protocol.sync import Sync
 from .catalogue import severity_of
-from .obligations import distinct_cores
+from .pieces import distinct_cores
 from .report import Severity
 from .static import NOWHERE, Fault
 

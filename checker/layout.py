@@ -11,7 +11,7 @@ from ..protocol.describe import access_name, numbers
 from ..protocol.evaluate import evaluate
 from ..protocol.instance import Access, Event, Instance, Kind
 from ..protocol.program import Region, RegionKind, Span
-from .obligations import distinct_cores
+from .pieces import distinct_cores
 from .static import NOWHERE, Fault
 
 

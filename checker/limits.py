@@ -6,53 +6,65 @@ seen. Used by `plan`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from ..protocol.errors import LimitError, Mc2proofError
 from ..protocol.evaluate import Value
+from ..protocol.instance import Instance
 from ..protocol.program import Protocol
 from ..protocol.setup import Setup
 from ..protocol.unroll import Limits, unroll
-from .quick import Found, judge
+from .quick import Found, count, judge
 from .report import Severity
 
 
 @dataclass(frozen=True, slots=True)
 class ScanLimits:
-    """Where a scan of one parameter ends."""
+    """Where a scan of one parameter ends; events are those of all its instances together."""
 
     values: int = 64
     """The largest value tried."""
-    events: int = 60_000
-    """Events of all instances of a scan together."""
+    judged_events: int = 60_000
+    """Beyond it values are only counted, and the largest that counting allows is judged."""
+    counted_events: int = 300_000
+    """Beyond it no more values are tried."""
+    forbidden: int = 8
+    """A scan ends after so many values in succession that counting forbids, the counted part at the first."""
+    probes: int = 3
+    """How many of the largest values that counting allows are judged, until one is safe."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A finding, by code and severity, with the values at which it is seen; what it says at the first."""
+    """A finding, by code and severity: what it says at the first value, and all values that show it.
+
+    ``among``: the values at which it was looked for.
+    """
 
     first: Found
     at: tuple[int, ...]
+    among: tuple[int, ...]
+
+    @property
+    def is_error(self) -> bool:
+        """Whether it makes a property VIOLATED."""
+        return self.first.severity is Severity.ERROR
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What trying the values 1 .. ``tried`` of ``parameter`` has shown."""
+    """What trying the values 1 .. ``tried`` of ``parameter`` has shown; ``judged`` ones in every respect."""
 
     parameter: str
     tried: int
+    judged: tuple[int, ...]
     seen: tuple[Seen, ...]
 
     def safe(self) -> tuple[int, ...]:
-        """The values without any error."""
-        bad = {value for seen in self.seen if is_error(seen) for value in seen.at}
-        return tuple(value for value in range(1, self.tried + 1) if value not in bad)
-
-
-def is_error(seen: Seen) -> bool:
-    """Whether a finding makes a property VIOLATED."""
-    return seen.first.severity is Severity.ERROR
+        """The values without any error, of those that were judged."""
+        bad = {value for seen in self.seen if seen.is_error for value in seen.at}
+        return tuple(value for value in self.judged if value not in bad)
 
 
 def scan(
@@ -65,28 +77,101 @@ def scan(
     limits: ScanLimits | None = None,
 ) -> Scan:
     """Try the values of ``parameter`` from 1 on; ``values_at`` gives all parameters at one of them."""
-    limits = limits or ScanLimits()
-    first: dict[tuple[str, Severity], Found] = {}
-    at: dict[tuple[str, Severity], list[int]] = {}
-    left = limits.events
-    tried = 0
-    for value in range(1, limits.values + 1):
+    scanner = _Scanner(protocol, values_at, setup, strict_ids, limits or ScanLimits())
+    scanner.run()
+    return scanner.result(parameter)
+
+
+Key = tuple[str, Severity]
+
+
+class _Scanner:
+    """Collects what each value shows: what is counted at every value, the rest at judged ones."""
+
+    def __init__(
+        self,
+        protocol: Protocol,
+        values_at: Callable[[int], Mapping[str, Value]],
+        setup: Setup,
+        strict_ids: bool,
+        limits: ScanLimits,
+    ) -> None:
+        self.protocol = protocol
+        self.values_at = values_at
+        self.setup = setup
+        self.strict_ids = strict_ids
+        self.limits = limits
+        self.tried = 0
+        self.judged: set[int] = set()
+        self.first: dict[Key, Found] = {}
+        self.counted: dict[Key, list[int]] = {}
+        self.others: dict[Key, list[int]] = {}
+
+    def run(self) -> None:
+        """Judge while the events suffice, count the values beyond, and judge the best of these."""
+        events = forbidden = 0
+        for value in range(1, self.limits.values + 1):
+            try:
+                instance = self._instance(value, self.limits.counted_events - events)
+            except LimitError:
+                break
+            events += instance.event_count() if instance is not None else 0
+            self.tried = value
+            judged = events <= self.limits.judged_events
+            if instance is None or judged:
+                self._judge(value, instance)
+            else:
+                self._note(self.counted, value, count(instance, strict_ids=self.strict_ids))
+            forbidden = forbidden + 1 if value in self._forbidden() else 0
+            if forbidden >= (self.limits.forbidden if judged else 1):
+                break
+        self._probe()
+
+    def _instance(self, value: int, events: int) -> Instance | None:
+        """The instance at ``value``; None where the values make no sense to the program."""
+        limits = Limits(max_events=max(1, events))
         try:
-            instance = unroll(protocol, values_at(value), setup, limits=Limits(max_events=left))
+            return unroll(self.protocol, self.values_at(value), self.setup, limits=limits)
         except LimitError:
-            break
-        except Mc2proofError as error:  # these values make no sense to the program
-            found: Sequence[Found] = [_nonsense(error)]
-        else:
-            left = max(1, left - instance.event_count())
-            found = judge(instance, strict_ids=strict_ids).found
-        tried = value
+            raise
+        except Mc2proofError as error:
+            self._note(self.counted, value, [_nonsense(error)])
+            return None
+
+    def _judge(self, value: int, instance: Instance | None) -> None:
+        self.judged.add(value)
+        if instance is not None:
+            judgement = judge(instance, strict_ids=self.strict_ids)
+            self._note(self.counted, value, judgement.counted)
+            self._note(self.others, value, judgement.others)
+
+    def _probe(self) -> None:
+        """Judge the largest values that counting allows, until one of them is safe."""
+        bad = self._forbidden() | self.judged
+        allowed = [v for v in range(self.tried, 0, -1) if v not in bad]
+        for value in allowed[: self.limits.probes]:
+            self._judge(value, self._instance(value, self.limits.counted_events))
+            if value in self.result("").safe():
+                return
+
+    def _forbidden(self) -> set[int]:
+        """The values with an error that counting finds."""
+        return {value for key, at in self.counted.items() if key[1] is Severity.ERROR for value in at}
+
+    def _note(self, table: dict[Key, list[int]], value: int, found: Iterable[Found]) -> None:
         for finding in found:
             key = finding.code, finding.severity
-            first.setdefault(key, finding)
-            if value not in at.setdefault(key, []):
-                at[key].append(value)
-    return Scan(parameter, tried, tuple(Seen(first[key], tuple(at[key])) for key in at))
+            self.first.setdefault(key, finding)
+            if value not in table.setdefault(key, []):
+                table[key].append(value)
+
+    def result(self, parameter: str) -> Scan:
+        """What was found."""
+        judged = tuple(sorted(self.judged))
+        every = tuple(range(1, self.tried + 1))
+        seen = [Seen(self.first[key], tuple(sorted(at)), every) for key, at in self.counted.items()]
+        seen += [Seen(self.first[key], tuple(sorted(at)), judged) for key, at in self.others.items()]
+        return Scan(parameter, self.tried, judged, tuple(seen))
 
 
 def _nonsense(error: Mc2proofError) -> Found:

@@ -2,7 +2,7 @@
 
 An obligation is a conjunction of clauses about two points (see `protocol.order`); it is VIOLATED
 where all its clauses hold. Engines know clauses, not properties. `memory_obligations` pairs the
-writes and reads of an instance; `backlog_obligations` bounds its counters.
+writes and reads of an instance, which `pieces` finds; those of flags are in `flag_obligations`.
 
 Pairs that follow from others are left out: for two writes a, b of one pipe, in this order, every
 later write c of that pipe begins after b, so that "a ends before b begins" covers c too, and "the
@@ -13,17 +13,14 @@ an obligation between two launches is one of the property relaunch, whatever els
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..protocol.cinteger import CType
-from ..protocol.expr import Var, VarKind
 from ..protocol.flags import Counter
-from ..protocol.instance import Access, Event, Instance, Kind
-from ..protocol.program import Compute, RegionKind, plain_text
+from ..protocol.instance import Kind
 from ..protocol.sync import Queue, Sync, Use
+from .pieces import Piece, Place, Writes, contract_of, launch_of
 
 NEVER = -1
 """As the first point of a clause: a point that never happens."""
@@ -39,14 +36,6 @@ class Clause(NamedTuple):
     first: tuple[int, ...]
     then: tuple[int, ...]
     ordered: bool = False
-
-
-class Place(NamedTuple):
-    """An access: core, event, and the window of it that matters."""
-
-    core: int
-    event: int
-    access: Access
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,127 +57,6 @@ class Obligation:
     def clauses_at(self, index: int) -> list[tuple[int, int, bool]]:
         """The clauses for equal core number ``index``."""
         return [(c.first[index % len(c.first)], c.then[index % len(c.then)], c.ordered) for c in self.clauses]
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Bytes of a reader's window that the same writes touch.
-
-    ``needed``: writes of the right origin in the reader's launch (inputs may differ from launch to
-    launch); ``others``: all other writes.
-    """
-
-    reader: Place
-    begin: int
-    end: int
-    needed: tuple[Place, ...]
-    others: tuple[Place, ...]
-
-
-def distinct_cores(instance: Instance) -> list[tuple[int, ...]]:
-    """Cores grouped by the event list they share, in order of their first member."""
-    groups: dict[int, list[int]] = {}
-    for index, core in enumerate(instance.cores):
-        groups.setdefault(id(core.events), []).append(index)
-    return [tuple(group) for group in groups.values()]
-
-
-class Writes:
-    """All writes of an instance by place, for finding those that overlap a window."""
-
-    def __init__(self, instance: Instance) -> None:
-        self.by_window: dict[tuple[int, str], dict[tuple[int, int], list[Place]]] = {}
-        for core, (_, events) in enumerate(instance.cores):
-            for number, event in enumerate(events):
-                for access in event.writes:
-                    if access.begin < access.end:
-                        windows = self.by_window.setdefault((access.rank, access.region), {})
-                        place = Place(core, number, access)
-                        windows.setdefault((access.begin, access.end), []).append(place)
-        self.sorted = {key: sorted(windows) for key, windows in self.by_window.items()}
-        self._longest = {
-            key: max(end - begin for begin, end in windows) for key, windows in self.sorted.items()
-        }
-
-    def overlapping(self, rank: int, region: str, begin: int, end: int) -> list[tuple[int, int]]:
-        """The distinct written windows that share a byte with [begin, end), in order."""
-        from bisect import bisect_left
-
-        windows = self.sorted.get((rank, region), [])
-        if not windows or begin >= end:
-            return []
-        first = bisect_left(windows, (begin - self._longest[rank, region] + 1, 0))
-        found = []
-        for window in windows[first:]:
-            if window[0] >= end:
-                break
-            if window[1] > begin:
-                found.append(window)
-        return found
-
-
-def pieces(instance: Instance, writes: Writes, reader: Place) -> list[Piece]:
-    """The reader's window cut where the set of writes that touch it changes.
-
-    A window of an input that nobody writes yields no piece if it is its own origin.
-    """
-    access = reader.access
-    if access.begin >= access.end or access.origin is None:
-        return []
-    windows = writes.overlapping(access.rank, access.region, access.begin, access.end)
-    if not windows and access.origin == (access.rank, access.region, access.begin):
-        return []
-    cuts = {access.begin, access.end}
-    for begin, end in windows:
-        cuts |= {max(begin, access.begin), min(end, access.end)}
-    edges = sorted(cuts)
-    by_window = writes.by_window.get((access.rank, access.region), {})
-    result = []
-    for begin, end in itertools.pairwise(edges):
-        touching = [
-            place
-            for window in windows
-            if window[0] < end and window[1] > begin
-            for place in by_window[window]
-        ]
-        if not touching and access.origin == (access.rank, access.region, access.begin):
-            continue  # the input itself, and nobody writes these bytes of it
-        touching.sort(key=lambda place: (place.core, place.event))
-        launch = _launch(instance, reader)
-        needed = tuple(p for p in touching if _delivers(p.access, access) and _launch(instance, p) == launch)
-        others = tuple(p for p in touching if p not in needed)
-        result.append(Piece(reader, begin, end, needed, others))
-    return result
-
-
-def _launch(instance: Instance, place: Place) -> int:
-    return instance.cores[place.core].events[place.event].launch
-
-
-def _delivers(write: Access, read: Access) -> bool:
-    """Whether the bytes that ``write`` puts there are those that ``read`` must find.
-
-    A write that adds leaves a sum there, which is no single origin.
-    """
-    if write.origin is None or read.origin is None or write.add:
-        return False
-    return (
-        write.origin[:2] == read.origin[:2] and write.origin[2] - write.begin == read.origin[2] - read.begin
-    )
-
-
-def all_pieces(instance: Instance, writes: Writes) -> list[tuple[tuple[int, ...], list[Piece]]]:
-    """For every group of equal cores that reads: its cores and the pieces of their reads."""
-    result = []
-    for cores in distinct_cores(instance):
-        found: list[Piece] = []
-        for number, event in enumerate(instance.cores[cores[0]].events):
-            if event.kind is Kind.READ:
-                for access in event.reads:
-                    found += pieces(instance, writes, Place(cores[0], number, access))
-        if found:
-            result.append((cores, found))
-    return result
 
 
 def memory_obligations(
@@ -244,7 +112,7 @@ def _reader_obligations(sync: Sync, cores: tuple[int, ...], piece: Piece) -> Ite
 
 def _named(sync: Sync, name: str, code: str, a: Place, b: Place) -> tuple[str, str]:
     """Property and code of an obligation between ``a`` and ``b``: relaunch if their launches differ."""
-    if _launch(sync.instance, a) == _launch(sync.instance, b):
+    if launch_of(sync.instance, a) == launch_of(sync.instance, b):
         return name, code
     return "relaunch", f"relaunch-{code}"
 
@@ -266,14 +134,14 @@ def _first_after(sync: Sync, piece: Piece) -> list[Place]:
     well: a reader needs *one*, here the last in program order.
     """
     needed = piece.needed[-1]
-    pipe, launch = _pipe_of(sync, needed), _launch(sync.instance, needed)
+    pipe, launch = _pipe_of(sync, needed), launch_of(sync.instance, needed)
     result: list[Place] = []
     following: dict[bool, Place] = {}
     for place in (*piece.needed[:-1], *piece.others):
         if _pipe_of(sync, place) != pipe:
             result.append(place)
         elif place.event > needed.event:
-            later = _launch(sync.instance, place) > launch
+            later = launch_of(sync.instance, place) > launch
             if later not in following or place.event < following[later].event:
                 following[later] = place
     return result + [following[later] for later in sorted(following)]
@@ -340,7 +208,7 @@ def _conflicts_within(sync: Sync, places: list[Place]) -> Iterator[Obligation]:
 
 def _neighbours(sync: Sync, chain: list[Place]) -> Iterator[tuple[Place, Place]]:
     """Each write of one pipe with the next of its launch, and with the next of a later launch."""
-    launches = [_launch(sync.instance, place) for place in chain]
+    launches = [launch_of(sync.instance, place) for place in chain]
     for number, place in enumerate(chain[:-1]):
         if launches[number + 1] == launches[number]:
             yield place, chain[number + 1]
@@ -363,24 +231,6 @@ def _may_conflict(sync: Sync, a: Place, b: Place) -> bool:
     second = contract_of(sync.instance.cores[b.core].events[b.event])
     same_window = (a.access.begin, a.access.end) == (b.access.begin, b.access.end)
     return first != second or not same_window
-
-
-def contract_of(event: Event) -> str:
-    """What call a share of a window belongs to; empty for a write that is no share.
-
-    Calls that stand at several places, alike in all but that, are one: in each branch a block may
-    take.
-    """
-    operation = event.operation
-    return _call_text(operation) if isinstance(operation, Compute) else ""
-
-
-@lru_cache(maxsize=256)
-def _call_text(operation: Compute) -> str:
-    return plain_text(replace(operation, segment=_SEGMENT)).replace(repr(operation.segment.name), "")
-
-
-_SEGMENT = Var("segment", CType.I64, VarKind.LOOP)
 
 
 def _queue_races(sync: Sync) -> Iterator[Obligation]:
@@ -415,14 +265,3 @@ def _completions(sync: Sync) -> Iterator[Obligation]:
                 clause = Clause((sync.end(core, number),), (sync.last(core, event.launch),))
                 actor = Place(core, number, event.writes[0])
                 yield Obligation("completion", "not-complete-at-end", (clause,), (actor,))
-
-
-def shared_regions(instance: Instance) -> frozenset[str]:
-    """Names of the regions that other ranks can reach."""
-    return frozenset(r.name for r in instance.protocol.regions if r.kind is RegionKind.SHARED)
-
-
-def all_events(instance: Instance) -> Iterable[Event]:
-    """The events of all cores, equal cores once."""
-    for cores in distinct_cores(instance):
-        yield from instance.cores[cores[0]].events

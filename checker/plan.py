@@ -19,7 +19,7 @@ from ..protocol.program import Protocol
 from ..protocol.setup import Setup
 from ..protocol.unroll import Limits, unroll
 from .assumptions import assumptions_of
-from .limits import MOST, Scan, Seen, is_error, largest, scan
+from .limits import MOST, Scan, Seen, largest, scan
 from .quick import Found, judge
 from .report import AssumptionNote
 
@@ -89,7 +89,8 @@ class Limit(msgspec.Struct, frozen=True):
 class Reach(msgspec.Struct, frozen=True):
     """The largest value of a parameter that no rule forbids; ``bound_by``: what forbids the next.
 
-    ``largest`` None: none is safe. ``tried``: values beyond it were not tried.
+    ``largest`` None: none is safe. ``bound_by`` empty: nobody knows about the next. ``tried``: values
+    beyond it were not tried.
     """
 
     parameter: str
@@ -242,18 +243,18 @@ def _is_computed(protocol: Protocol, name: str) -> bool:
 
 def _limit(scanned: Scan, seen: Seen) -> Limit:
     """In words, which of the tried values have no such finding."""
-    fine = [v for v in range(1, scanned.tried + 1) if v not in seen.at]
-    upper = seen.at == tuple(range(seen.at[0], scanned.tried + 1))
-    lower = seen.at == tuple(range(1, seen.at[-1] + 1))
+    fine = [v for v in seen.among if v not in seen.at]
+    gaps = seen.among != tuple(range(1, len(seen.among) + 1))
+    end = None
     if not fine:
-        condition, end = "has no safe value", None
-    elif upper:
+        condition = "has no safe value"
+    elif not gaps and fine[-1] < seen.at[0]:
         condition, end = f"<= {fine[-1]}", fine[-1]
-    elif lower:
-        condition, end = f">= {fine[0]}", None
+    elif not gaps and fine[0] > seen.at[-1]:
+        condition = f">= {fine[0]}"
     else:
         shown = [*map(str, fine[:SHOWN_VALUES]), *(["…"] if len(fine) > SHOWN_VALUES else [])]
-        condition, end = f"= {', '.join(shown)}", None
+        condition = f"= {', '.join(shown)}{' (others not tried)' if gaps else ''}"
     at = "" if not fine else f"at {seen.at[0]}: "
     first = seen.first
     return Limit(
@@ -271,11 +272,11 @@ def _heap_limit(name: str, room: int, beyond: tuple[Area, ...], size: int) -> Li
 
 
 def _reach(scanned: Scan, room: int | None) -> Reach:
-    """The largest safe value: of those tried, or what the heap has room for if that is less."""
+    """The largest safe value: of those judged, or what the heap has room for if that is less."""
     safe = [v for v in scanned.safe() if room is None or v <= room]
     best = safe[-1] if safe else None
     following = 1 if best is None else best + 1
-    bound_by = [s.first.code for s in scanned.seen if is_error(s) and following in s.at]
+    bound_by = [s.first.code for s in scanned.seen if s.is_error and following in s.at]
     if room is not None and following > room and HEAP_RULE not in bound_by:
         bound_by.append(HEAP_RULE)
     return Reach(scanned.parameter, best, bound_by, scanned.tried)

@@ -1,24 +1,26 @@
 """What is wrong with one instance, by counting and happens-before alone: no Z3, no counterexamples.
 
-`plan` and `limits` ask it of many instances. It finds what `prove` finds wherever all timings share
-one order; where they do not, the rows that depend on timing are left open, and it says so.
+`plan` and `limits` ask it of many instances. `judge` finds what `prove` finds wherever all timings
+share one order; where they do not, the rows that depend on timing are left open, and it says so.
+`count` is the part that needs no order: it is cheaper.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ..protocol.instance import Instance
+from ..protocol.sync import Sync, synchronise
+from ..protocol.unroll import Limits
 from .analysis import Analysis, analyse, collection_paused
-from .engine import Declined
+from .ask import Answers, ask
 from .explain import conflict_of_stuck, message_of
 from .flag_range import flag_range
-from .happens_before import HappensBefore
 from .layout import layout
 from .obligations import Obligation
+from .properties import PROPERTIES
 from .report import Severity
-from .static import NOWHERE, Fault, barrier_match, coverage, flag_balance
+from .static import NOWHERE, Fault, barrier_match, blocks_exceed_cores, coverage, flag_balance
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,61 +37,74 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """All faults found; ``open`` says why timing was not judged, if it was not."""
+    """The faults that `count` finds, and the others; ``open``: why timing was not judged, if it was not."""
 
-    found: tuple[Found, ...]
+    counted: tuple[Found, ...]
+    others: tuple[Found, ...]
     open: str | None = None
 
+    @property
+    def found(self) -> tuple[Found, ...]:
+        """All faults."""
+        return self.others + self.counted
 
-_COUNTED: Mapping[str, Callable[[Analysis, bool], list[Fault] | None]] = {
-    "flag-balance": lambda a, strict: flag_balance(a.sync),
-    "flag-range": lambda a, strict: flag_range(a.sync, strict_ids=strict),
-    "barrier-match": lambda a, strict: barrier_match(a.sync),
-    "coverage": lambda a, strict: coverage(a.instance, a.groups),
-    "layout": lambda a, strict: layout(a.instance),
-}
+
 _NOT_OF_FORWARDED = frozenset({"foreign-data", "never-written", "never-delivered"})
 """What nothing can be said about where bytes are sent on that are no input."""
-_AT_END = frozenset({"coverage", "completion"})
+
+
+def count(instance: Instance, *, strict_ids: bool = False) -> tuple[Found, ...]:
+    """The faults of ``instance`` that flags, barriers and byte ranges show by themselves."""
+    with collection_paused():
+        return _counted(synchronise(instance), strict_ids)
 
 
 def judge(instance: Instance, *, strict_ids: bool = False) -> Judgement:
-    """The faults of ``instance``, those of timing first."""
+    """All faults of ``instance``."""
     with collection_paused():
         analysis = analyse(instance)
-        found: list[Found] = []
-        reason = None
-        try:
-            found += _in_time(analysis)
-        except Declined as declined:
-            reason = declined.reason
-        for name, count in _COUNTED.items():
-            found += [_of_fault(name, fault) for fault in count(analysis, strict_ids) or ()]
-    if any(f.code == "deadlock" for f in found):  # no run reaches its end
-        found = [f for f in found if f.property not in _AT_END]
+        counted = _counted(analysis.sync, strict_ids)
+        answers = ask("happens-before", analysis, list(PROPERTIES), Limits())
+        others = [] if answers.declined is not None else _in_time(analysis, answers)
+        ends = answers.declined is None and answers.completes and not blocks_exceed_cores(instance)
+        if ends:
+            others += _found("coverage", coverage(instance, analysis.groups))
+    reason = answers.declined
+    if answers.lossy:
+        reason = "a set can be lost"
+        others = [f for f in others if f.property == "flag-range"]
+    at_end = {name for name, prop in PROPERTIES.items() if prop.at_end}
+    others = [f for f in others if ends or f.property not in at_end]
     if analysis.forwarded is not None:
-        found = [f for f in found if f.code not in _NOT_OF_FORWARDED]
-    return Judgement(tuple(found), reason)
+        others = [f for f in others if f.code not in _NOT_OF_FORWARDED]
+    return Judgement(counted, tuple(others), reason)
 
 
-def _of_fault(name: str, fault: Fault) -> Found:
-    return Found(name, fault.code, fault.severity, fault.message, fault.span.file, fault.span.line)
+def _counted(sync: Sync, strict_ids: bool) -> tuple[Found, ...]:
+    faults = {
+        "deadlock-freedom": blocks_exceed_cores(sync.instance),
+        "flag-balance": flag_balance(sync),
+        "flag-range": flag_range(sync, strict_ids=strict_ids),
+        "barrier-match": barrier_match(sync),
+        "layout": layout(sync.instance),
+    }
+    return tuple(found for name, some in faults.items() for found in _found(name, some))
 
 
-def _in_time(analysis: Analysis) -> list[Found]:
-    engine = HappensBefore(analysis.sync)
+def _found(name: str, faults: list[Fault] | None) -> list[Found]:
+    return [Found(name, f.code, f.severity, f.message, f.span.file, f.span.line) for f in faults or ()]
+
+
+def _in_time(analysis: Analysis, answers: Answers) -> list[Found]:
     found = []
-    stuck = engine.stuck()
-    if stuck is not None:
-        core, event = stuck.waiting[0]
+    if answers.stuck is not None:
+        core, event = answers.stuck.waiting[0]
         span = analysis.instance.cores[core].events[event].span or NOWHERE
-        text = "; ".join(line.rsplit("  (", 1)[0] for line in conflict_of_stuck(analysis, stuck))
-        found.append(
-            Found("deadlock-freedom", "deadlock", Severity.ERROR, text or "some core never ends",
-                  span.file, span.line)
-        )  # fmt: skip
+        waiting = conflict_of_stuck(analysis, answers.stuck)
+        text = "; ".join(line.rsplit("  (", 1)[0] for line in waiting) or "some core never ends"
+        found.append(Found("deadlock-freedom", "deadlock", Severity.ERROR, text, span.file, span.line))
     by_code: dict[tuple[str, str], list[Obligation]] = {}
-    for index in engine.violated(analysis.obligations):
+    for index in answers.violated:
         obligation = analysis.obligations[index]
         by_code.setdefault((obligation.property, obligation.code), []).append(obligation)
     for (name, code), obligations in by_code.items():

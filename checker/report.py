@@ -55,6 +55,7 @@ class Counterexample(msgspec.Struct, frozen=True):
     """
 
     parameters: dict[str, int | list[int]]
+    launches: int
     conflict: list[str]
     steps: list[Step]
     trace: str | None

@@ -10,7 +10,7 @@ from ..protocol.instance import Instance
 from .analysis import Analysis, analyse
 from .ask import Answers
 from .catalogue import source_of
-from .counterexample import counterexample, smallest_values
+from .counterexample import counted, counterexample
 from .engine import Stuck
 from .explain import conflict_of_stuck, message_of
 from .flag_obligations import MERGED
@@ -66,7 +66,8 @@ class _Rows:
         }
 
     def row(self, prop: Property) -> Result:
-        if self.lossy and prop.method is not Method.STATIC and prop.name != "flag-range":
+        timed = prop.method is not Method.STATIC or prop.at_end
+        if self.lossy and timed and prop.name != "flag-range":
             return self._without_lossy(prop)
         if prop.at_end and self.given and not self.given[0].completes:
             return self._result(prop, Verdict.VACUOUS, "no run completes", [], self._names())
@@ -144,9 +145,7 @@ class _Rows:
             found = self.static[prop.name](analyse(instance)) or []
             return any(f.code == fault.code for f in found)
 
-        values = smallest_values(self.analysis.instance, fails)
-        plain = {n: list(v) if isinstance(v, tuple) else v for n, v in values.items()}
-        return Counterexample(plain, [], [], None)
+        return counted(self.analysis.instance, fails)
 
     def _unsupported(self, prop: Property, findings: list[Finding]) -> Result:
         """Bytes that are sent on have no stated origin; nothing that judges data can be PROVED."""

@@ -18,7 +18,7 @@ from ..protocol.flags import Counter
 from ..protocol.instance import Access, Event, Instance, Kind
 from ..protocol.program import Role, Span
 from ..protocol.sync import Sync, Use
-from .obligations import Piece, contract_of, distinct_cores
+from .pieces import Piece, contract_of, distinct_cores
 from .report import Severity
 
 NOWHERE = Span("", 0)

@@ -68,9 +68,7 @@ def _heap(heap: Heap) -> list[list[str]]:
 
 
 def _findings(findings: list[PlanFinding]) -> list[Line]:
-    cells = table(
-        [[Piece(f.severity, STYLES[f.severity]), f.property, f.code, f.message] for f in findings]
-    )
+    cells = table([[Piece(f.severity, STYLES[f.severity]), f.property, f.code, f.message] for f in findings])
     places = [f"{f.file}:{f.line}" if f.file else "" for f in findings]
     return with_places(list(zip(cells, places, strict=True)))
 
@@ -85,5 +83,5 @@ def _reach(reach: Reach) -> list[str | Piece]:
     if reach.largest is None:
         return [title, Piece("none", "bold red"), f"bound by {', '.join(reach.bound_by)}"]
     if not reach.bound_by:
-        return [title, Piece(f">= {reach.largest}", "bold green"), "the largest value that was tried"]
+        return [title, Piece(f">= {reach.largest}", "bold green"), "larger ones were not tried"]
     return [title, Piece(str(reach.largest), "bold green"), f"bound by {', '.join(reach.bound_by)}"]

@@ -178,6 +178,7 @@ def _explanation(result: Result, report: Report, sources: Sequence[str]) -> list
         title = [Piece("VIOLATED", STYLES[Verdict.VIOLATED]), Piece(f"  {result.property}", "bold")]
         if example:
             smallest = parameters_text(_telling(example.parameters, report.parameters))
+            smallest += f", launches {example.launches}" if example.launches > 1 else ""
             title.append(Piece(f"   smallest failing: {smallest}"))
         lines += [BLANK] if lines else []
         lines += [tuple(title), *indented(_findings(findings, example, sources))]

@@ -1,7 +1,7 @@
 """Mutants: protocols with one or a few faults put in at random, for testing checkers and fuzzers.
 
-A mutation edits one statement of one role: drops it, doubles it, swaps it with its neighbour, shifts
-a number in it, or names a wrong pipe, peer or bound. Deterministic for a given `random.Random`.
+A mutation edits one statement of one role: drops it, doubles it, swaps it with its neighbour, moves it
+out of its loop, shifts a number in it, leaves it to one core, or names a wrong pipe, mode, peer or bound. Deterministic for a given `random.Random`.
 To add one, write a function from a statement to its replacement and list it in `MUTATIONS`.
 """
 
@@ -165,6 +165,52 @@ def _two_pipes(site: Statement, _: Role, __: Protocol, random: Random) -> Edited
     return (If(even, (site,), (replace(site, pipe=pipe),), site.span),)
 
 
+def _on_scalar(site: Statement, _: Role, __: Protocol, ___: Random) -> Edited | None:
+    """A wait there holds everything after it; a set there takes effect at once, in mode 4, or never."""
+    return (replace(site, pipe=Pipe.S),) if isinstance(site, SetFlag | WaitFlag) else None
+
+
+def _other_mode(site: Statement, role: Role, protocol: Protocol, random: Random) -> Edited | None:
+    if not isinstance(site, SetFlag | WaitFlag):
+        return None
+    modes = [0, 2]
+    if role is Role.AIV:  # mode 1 is for AIVs only, mode 4 for two AIVs an AIC
+        modes.append(1)
+    if protocol.vectors_per_cube == 2:
+        modes.append(4)
+    return (replace(site, mode=random.choice([mode for mode in modes if mode != site.mode])),)
+
+
+def _other_vector(site: Statement, _: Role, __: Protocol, random: Random) -> Edited | None:
+    """Speak with the other AIV, as an AIC names it in mode 4."""
+    if not isinstance(site, SetFlag | WaitFlag):
+        return None
+    return (replace(site, flag=_shifted(site.flag, random.choice((-16, 16)))),)
+
+
+def _one_core_only(site: Statement, _: Role, protocol: Protocol, random: Random) -> Edited | None:
+    """Only AIV 0 of a block, or only block 0 of a rank, sets or waits."""
+    if not isinstance(site, SetFlag | WaitFlag):
+        return None
+    which = random.choice(("sub", "block")) if protocol.vectors_per_cube == 2 else "block"
+    only = binary("==", Var(which, CType.I64, VarKind.IDENTITY), 0)
+    return (If(only, (site,), (), site.span),)
+
+
+def _out_of_loop(site: Statement, _: Role, __: Protocol, random: Random) -> Edited | None:
+    """A set or wait happens once, before the loop or after it, as in its first or last iteration."""
+    if not isinstance(site, For):
+        return None
+    flags = [s for s in statements(site.body) if isinstance(s, SetFlag | WaitFlag)]
+    if not flags:
+        return None
+    moved = random.choice(flags)
+    rest = replace(site, body=_replaced(site.body, moved, ()))
+    if random.random() < 0.5:
+        return (replace(site, stop=_shifted(site.start, 1), body=(moved,)), rest)
+    return (rest, replace(site, start=_shifted(site.stop, -1), body=(moved,)))
+
+
 def _wrong_peer(site: Statement, _: Role, protocol: Protocol, random: Random) -> Edited | None:
     if not isinstance(site, Put | Quiet):
         return None
@@ -242,6 +288,11 @@ MUTATIONS: Mapping[str, Mutation] = {
     "one flag for all": _same_flag,
     "wrong pipe": _wrong_pipe,
     "two pipes": _two_pipes,
+    "on the scalar pipe": _on_scalar,
+    "other mode": _other_mode,
+    "other vector": _other_vector,
+    "one core only": _one_core_only,
+    "out of its loop": _out_of_loop,
     "wrong peer": _wrong_peer,
     "shift target": _shift_target,
     "shift source": _shift_source,

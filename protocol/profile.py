@@ -145,7 +145,7 @@ class Profile:
         In mode 4 an AIC names the counters of its second AIV by ids 16 and up (devkit
         CrossCoreSetFlag).
         """
-        if mode == 4 and role is Role.AIC:
+        if mode == 4 and role is Role.AIC:  # devkit CrossCoreSetFlag
             return range(2 * len(self.flag_ids))
         return self.flag_ids
 

@@ -112,6 +112,8 @@ def _shown(
     if action.kind is ActionKind.MEET:
         return _shown_meeting(instance, machine, action, what)
     text = describe_landing(what) if action.kind is ActionKind.LAND else describe_event(what, phase)
+    if what.kind is Kind.QUIET and not machine.quiet_waits:
+        text = f"its quiet to rank {what.peer} returns, complete or not"
     return ShownStep(core_name(instance, core, what), what.pipe.name, text, file, line)
 
 

@@ -249,7 +249,9 @@ class _Builder:
                 default = self.shared.facts.parameters[path].default
                 yield Assumption("fact", f"{file}: {names[path]} is {default} unless it is given")
             elif parameter.from_facts:
-                yield Assumption("fact", f"{file}: {names[path]} ({path}) is {parameter.default} unless it is given")
+                yield Assumption(
+                    "fact", f"{file}: {names[path]} ({path}) is {parameter.default} unless it is given"
+                )
             elif path in usage.field_types:
                 yield Assumption("field-type", usage.field_types[path])
         for text in self.guessed_kinds:

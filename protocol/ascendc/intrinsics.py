@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from ..cinteger import CType
+from ..cinteger import CType, fits
 from ..expr import Const, Expr, binary
 from ..program import (
     Address,
@@ -32,6 +32,7 @@ from ..program import (
     WaitUntil,
 )
 from .contracts import BLOCK, BLOCKS, RANK, RANKS, SUB
+from .lexical import words
 from .lowering import Lowering
 from .parse import text_of
 from .places import symbol
@@ -83,21 +84,46 @@ def _pipe(lo: Lowering, node: Node) -> Pipe:
     return pipe
 
 
+EVENTS = words(
+    """MTE2_MTE1 MTE1_MTE2 MTE1_M M_MTE1 MTE2_V V_MTE2 MTE3_V V_MTE3 M_V V_M MTE3_MTE1 MTE1_MTE3 MTE1_V
+    MTE2_M M_MTE2 V_MTE1 M_FIX FIX_M MTE3_MTE2 MTE2_MTE3 S_V V_S S_MTE2 MTE2_S S_MTE3 MTE3_S MTE2_FIX
+    FIX_MTE2 FIX_S M_S FIX_MTE3 MTE1_FIX FIX_MTE1"""
+)
+"""The events that there are (devkit HardEvent). V_V and FIX_FIX order a pipe with itself: refused."""
+
+
 def _event(lo: Lowering, site: CallSite) -> tuple[Pipe, Pipe]:
     if len(site.templates) != 1:
         raise lo.unsupported(f"{site.name} without its event as template argument", site.node)
     name = symbol(lo, site.templates[0])
-    source, _, target = name.partition("_")
-    if source not in Pipe.__members__ or target not in Pipe.__members__:
+    if name not in EVENTS:
         raise lo.unsupported(f"event {name}", site.templates[0])
+    source, _, target = name.partition("_")
     return Pipe[source], Pipe[target]
 
 
+def _event_id(lo: Lowering, site: CallSite) -> Expr:
+    return convert(CType.I32, _integer(lo, site.arguments[0]))  # devkit SetFlag: int32_t eventID
+
+
+def _flag_id(lo: Lowering, site: CallSite) -> Expr:
+    return convert(CType.U16, _integer(lo, site.arguments[0]))  # devkit CrossCoreSetFlag: uint16_t flagId
+
+
 def _mode(lo: Lowering, site: CallSite) -> int:
-    mode = _integer(lo, site.templates[0]) if site.templates else None
-    if not isinstance(mode, Const):
+    mode = constant_argument(lo, site.templates[0]) if site.templates else None
+    if mode is None:
         raise lo.unsupported(f"{site.name} without a constant mode", site.node)
-    return mode.value
+    if not fits(CType.U8, mode):
+        raise lo.unsupported(f"mode {mode} of {site.name}, which is a uint8_t", site.templates[0])
+    return mode
+
+
+def constant_argument(lo: Lowering, node: Node) -> int | None:
+    """The value of a template argument that is a number; None for one that only a run decides."""
+    base = node.child_by_field_name("type") if node.type == "type_descriptor" else None
+    value = _integer(lo, base or node)
+    return value.value if isinstance(value, Const) else None
 
 
 def _choice(lo: Lowering, node: Node, table: dict[str, str]) -> str:
@@ -126,10 +152,6 @@ def _sub_number(lo: Lowering, site: CallSite) -> Value:
     return Const(1 if lo.role is Role.AIC else lo.shared.vectors_per_cube, CType.I64)
 
 
-def _ratio(lo: Lowering, site: CallSite) -> Value:
-    return Const(lo.shared.vectors_per_cube, CType.I64)
-
-
 def _always(value: Expr) -> Callable[[Lowering, CallSite], Value]:
     return lambda lo, site: value
 
@@ -148,27 +170,30 @@ def _symmetric_address(lo: Lowering, site: CallSite) -> Value:
 def _set_flag(lo: Lowering, site: CallSite) -> Value:
     if len(site.templates) != 2:
         raise lo.unsupported(f"{site.name} without mode and pipe as template arguments", site.node)
-    flag = _integer(lo, site.arguments[0])
+    flag = _flag_id(lo, site)
     lo.emit(SetFlag(_mode(lo, site), _pipe(lo, site.templates[1]), flag, lo.span(site.node)))
     return NOTHING
 
 
 def _wait_flag(lo: Lowering, site: CallSite) -> Value:
-    mode = _mode(lo, site)
+    """Mode 0 and PIPE_S are the defaults of its template parameters (devkit CrossCoreWaitFlag)."""
+    if len(site.templates) > 2:
+        raise lo.unsupported(f"{site.name} with {len(site.templates)} template arguments", site.node)
+    mode = _mode(lo, site) if site.templates else 0
     pipe = _pipe(lo, site.templates[1]) if len(site.templates) > 1 else Pipe.S
-    lo.emit(WaitFlag(mode, pipe, _integer(lo, site.arguments[0]), lo.span(site.node)))
+    lo.emit(WaitFlag(mode, pipe, _flag_id(lo, site), lo.span(site.node)))
     return NOTHING
 
 
 def _set_event(lo: Lowering, site: CallSite) -> Value:
     source, target = _event(lo, site)
-    lo.emit(SetEvent(source, target, _integer(lo, site.arguments[0]), lo.span(site.node)))
+    lo.emit(SetEvent(source, target, _event_id(lo, site), lo.span(site.node)))
     return NOTHING
 
 
 def _wait_event(lo: Lowering, site: CallSite) -> Value:
     source, target = _event(lo, site)
-    lo.emit(WaitEvent(source, target, _integer(lo, site.arguments[0]), lo.span(site.node)))
+    lo.emit(WaitEvent(source, target, _event_id(lo, site), lo.span(site.node)))
     return NOTHING
 
 
@@ -180,8 +205,30 @@ def _pipe_barrier(lo: Lowering, site: CallSite) -> Value:
 
 
 def _barrier(lo: Lowering, site: CallSite) -> Value:
+    if site.templates:
+        raise lo.unsupported(f"{site.name} with template arguments", site.node)
     lo.emit(Barrier(site.name, lo.span(site.node)))
     return NOTHING
+
+
+def _sync_all(lo: Lowering, site: CallSite) -> Value:
+    """The hard form; AIVs only unless its first template argument is false (devkit SyncAll)."""
+    if site.arguments:
+        raise lo.unsupported("the soft form of SyncAll, which polls a workspace", site.node)
+    if len(site.templates) > 1:
+        raise lo.unsupported("SyncAll with a SyncAllConfig", site.node)
+    vectors_only = constant_argument(lo, site.templates[0]) if site.templates else 1
+    if vectors_only is None:
+        raise lo.unsupported("SyncAll without a constant isAIVOnly", site.node)
+    lo.emit(Barrier(f"SyncAll<{'true' if vectors_only else 'false'}>", lo.span(site.node)))
+    return NOTHING
+
+
+def _matmul_object(lo: Lowering, site: CallSite) -> Value:
+    """An object of the Matmul API sets and awaits flags of its own; how often is in no source here."""
+    raise lo.unsupported(
+        f"{site.name}: objects of the Matmul API use flags 0 and up that are not followed here", site.node
+    )
 
 
 # --- puts, gets, words ------------------------------------------------------------------------
@@ -201,9 +248,20 @@ def _unused(lo: Lowering, site: CallSite, *positions: int) -> None:
             lo.designate(site.arguments[position])
 
 
+STAGING = frozenset({Pipe.MTE3, Pipe.S})
+"""Pipes that a request can be posted from (shmem: ``template <typename T, pipe_t WQE_PIPE = PIPE_MTE3>``)."""
+
+
 def _staging(lo: Lowering, site: CallSite) -> Pipe:
-    pipes = [t for t in site.templates if symbol(lo, t).startswith("PIPE_")]
-    return _pipe(lo, pipes[0]) if pipes else Pipe.MTE3
+    if len(site.templates) > 2:
+        raise lo.unsupported(f"{site.name} with {len(site.templates)} template arguments", site.node)
+    for given in site.templates[:1]:
+        if symbol(lo, given).startswith("PIPE_"):
+            raise lo.unsupported(f"{site.name} with a pipe where its element type stands", given)
+    pipe = _pipe(lo, site.templates[1]) if len(site.templates) > 1 else Pipe.MTE3
+    if pipe not in STAGING:
+        raise lo.unsupported(f"{site.name} on {pipe.value}", site.templates[1])
+    return pipe
 
 
 def _put(lo: Lowering, site: CallSite) -> Value:
@@ -221,6 +279,8 @@ def _get(lo: Lowering, site: CallSite) -> Value:
     source, _ = _address(lo, site.arguments[1])
     _unused(lo, site, 2, 5)
     size = _bytes(lo, site.arguments[3], element, site.node)
+    if _staging(lo, site) is not Pipe.MTE3:
+        raise lo.unsupported(f"{site.name} on {Pipe.S.value}", site.node)
     lo.emit(Get(_peer(lo, site.arguments[4]), target, source, size, lo.span(site.node)))
     return NOTHING
 
@@ -266,7 +326,8 @@ INTRINSICS: dict[str, Intrinsic] = {
     "GetBlockNum": Intrinsic(_always(BLOCKS), (0,), "devkit GetBlockNum: int64_t, the blocks launched"),
     "GetSubBlockIdx": Intrinsic(_sub_index, (0,), "devkit GetSubBlockIdx: int64_t"),
     "GetSubBlockNum": Intrinsic(_sub_number, (0,), "devkit GetSubBlockNum: int64_t"),
-    "GetTaskRation": Intrinsic(_ratio, (0,), "devkit GetTaskRation: AIVs per AIC"),
+    "GetTaskRation": Intrinsic(_sub_number, (0,), "devkit GetTaskRation: AIVs per AIC; on an AIC 1"),
+    "GetTaskRatio": Intrinsic(_sub_number, (0,), "devkit GetTaskRatio: the same under its later name"),
     "aclshmem_n_pes": Intrinsic(_always(RANKS), (0,), "shmem aclshmem_n_pes: int"),
     "aclshmem_my_pe": Intrinsic(_always(RANK), (0,), "shmem aclshmem_my_pe: int"),
     "aclshmem_ptr": Intrinsic(_symmetric_address, (2,), "hardware.md 4: symmetric addresses"),
@@ -283,5 +344,7 @@ INTRINSICS: dict[str, Intrinsic] = {
     "SetFlag": Intrinsic(_set_event, (1,), "hardware.md 1, events"),
     "WaitFlag": Intrinsic(_wait_event, (1,), "hardware.md 1, events"),
     "PipeBarrier": Intrinsic(_pipe_barrier, (0,), "hardware.md 1, PipeBarrier"),
+    "SyncAll": Intrinsic(_sync_all, (0, 2, 3), "devkit SyncAll: template <bool isAIVOnly = true>"),
+    "REGIST_MATMUL_OBJ": Intrinsic(_matmul_object, tuple(range(2, 17)), "devkit SyncAll: ids it takes"),
 }  # fmt: skip
 """What each known function becomes."""

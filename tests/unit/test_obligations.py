@@ -7,7 +7,8 @@ import pytest
 
 from mc2proof.checker.analysis import Analysis, analyse
 from mc2proof.checker.happens_before import HappensBefore
-from mc2proof.checker.obligations import NEVER, Place, Writes, distinct_cores, pieces
+from mc2proof.checker.obligations import NEVER
+from mc2proof.checker.pieces import Place, Writes, distinct_cores, pieces
 from mc2proof.protocol.builder import ProtocolBuilder, window
 from mc2proof.protocol.expr import as_expr
 from mc2proof.protocol.instance import Access, Event, Instance, Kind

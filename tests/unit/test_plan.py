@@ -150,7 +150,7 @@ def test_the_heap_by_its_areas_is_the_heap_by_its_events() -> None:
     protocol = small_heap(28 << 20)
     plan = make_plan(protocol, rules, geometry, {"ranks": 4}, Setup())
     # 4 MiB a slot beside 512 KiB of scale: 6 slots; 12 MiB beyond a ring of 4 slots: 96 tiles
-    assert limits_of(plan, "buffer_size")["out-of-bounds"].forbidden == list(range(7, 65))
+    assert limits_of(plan, "buffer_size")["out-of-bounds"].forbidden == list(range(7, 7 + 8))
     assert limits_of(plan, "buffer_size")["out-of-bounds"].largest == 6
     assert limits_of(plan, "tile_cnt")["out-of-bounds"].largest == 96
     (reach,) = (r for r in plan.reach if r.parameter == "buffer_size")
@@ -169,7 +169,13 @@ def test_a_scan_ends_at_its_limits() -> None:
     whole = scan(ring_all_to_all(), at, "tile_cnt", Setup(), limits=ScanLimits(values=20))
     assert whole.tried == 20
     assert whole.safe() == tuple(range(1, 17))
-    short = scan(ring_all_to_all(), at, "tile_cnt", Setup(), limits=ScanLimits(events=2000))
+    assert [s.first.code for s in whole.seen if s.is_error] == ["id-out-of-range", "id-reserved"]
+    # judged to the end, or counted only, up to what counting forbids: the largest allowed is judged then
+    tail = scan(ring_all_to_all(), at, "tile_cnt", Setup(), limits=ScanLimits(judged_events=300))
+    assert tail.tried == 17
+    assert tail.judged[-1] == tail.safe()[-1] == 16
+    assert len(tail.judged) < 10
+    short = scan(ring_all_to_all(), at, "tile_cnt", Setup(), limits=ScanLimits(counted_events=2000))
     assert 3 < short.tried < 20
     assert short.safe() == tuple(range(1, short.tried + 1))
 
@@ -184,3 +190,12 @@ def test_a_shape_too_large_to_judge_is_said_to_be_so() -> None:
 def test_json_is_in_order() -> None:
     text = mc2proof.plan((512, 512, 64), 4).to_json()
     assert text.index('"schema_version"') < text.index('"subject"')
+
+
+def test_what_was_not_judged_is_not_claimed() -> None:
+    """8 ranks: few depths are judged, and the limit of the ring names only these."""
+    plan = mc2proof.plan((2048, 8192, 3584), 8)
+    ring = limits_of(plan, "buffer_size")["overwrite"]
+    assert ring.condition == "= 1, 2, 4, 8, 12, 64 (others not tried)"
+    assert ring.largest is None
+    assert [(r.largest, r.bound_by) for r in plan.reach] == [(16, ["id-out-of-range"]), (64, [])]

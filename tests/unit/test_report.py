@@ -21,7 +21,8 @@ from mc2proof.checker.report import (
 
 
 def report(*verdicts: Verdict) -> Report:
-    example = Counterexample({"ranks": 2}, ["it breaks"], [Step("core", "S", "sets flag 0", "f", 3)], "v2:x")
+    step = Step("core", "S", "sets flag 0", "f", 3)
+    example = Counterexample({"ranks": 2}, 1, ["it breaks"], [step], "v2:x")
     finding = Finding("code", Severity.ERROR, "message", "f", 3, "doc", example)
     results = [
         Result(["s"], f"property-{n}", v, "instance", ["z3"], None, None, [finding])
@@ -70,11 +71,11 @@ def test_the_json_has_the_published_keys_in_their_order() -> None:
     (result,) = data["results"]
     assert list(result) == [
         "subjects", "property", "verdict", "scope", "engines", "holds_when", "reason", "findings",
-        "certificate",
+        "certificate", "memory",
     ]  # fmt: skip
     (finding,) = result["findings"]
     assert list(finding) == ["code", "severity", "message", "file", "line", "source_doc", "counterexample"]
-    assert list(finding["counterexample"]) == ["parameters", "conflict", "steps", "trace"]
+    assert list(finding["counterexample"]) == ["parameters", "launches", "conflict", "steps", "trace"]
     assert list(finding["counterexample"]["steps"][0]) == ["core", "pipe", "operation", "file", "line"]
     assert (result["verdict"], finding["severity"]) == ("VIOLATED", "error")
     assert data["parameters"] == {"ranks": 2, "cnt": [1, 2]}

@@ -116,19 +116,24 @@ extern "C" __global__ __aicore__ void k(GM_ADDR heap, uint32_t n, int32_t s, Til
 
 @pytest.fixture
 def value_of(load_text: LoadText) -> Callable[..., int]:
-    """The value of a C++ expression in a kernel, at n, s and rank, block = 1, 3; via a flag id."""
+    """The value of a C++ expression in a kernel, at n, s and rank, block = 1, 3; via a local.
+
+    The branch after it keeps the local: what its value is later only a run decides.
+    """
 
     def compute(expression: str, before: str = "", body: str = "", **values: int) -> int:
         text = f"""{before}
 [[bisheng::core_ratio(1, 1)]]
 __global__ __aicore__ void k(GM_ADDR heap, uint32_t n, int32_t s, Tiling tiling) {{
 {body}
-CrossCoreSetFlag<2, PIPE_MTE3>({expression});
+auto the_value = ({expression});
+if (n > 1000) {{ the_value = !the_value; CrossCoreSetFlag<2, PIPE_MTE3>(1); }}
+CrossCoreSetFlag<2, PIPE_MTE3>(the_value);
 }}
 """
-        statement = load_text(text).programs[Role.AIV][-1]
-        assert isinstance(statement, SetFlag)
+        statement = load_text(text).programs[Role.AIV][-3]
+        assert isinstance(statement, Assign)
         known = {"ranks": 4, "blocks": 4, "rank": 1, "block": 3, "sub": 0, "n": 7, "s": -5}
-        return evaluate(statement.flag, {**known, **values})
+        return evaluate(statement.value, {**known, **values})
 
     return compute

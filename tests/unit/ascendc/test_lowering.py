@@ -503,7 +503,7 @@ __global__ __aicore__ void k(GM_ADDR heap) {
         role: [str(s.flag) for s in block if isinstance(s, SetFlag)]
         for role, block in protocol.programs.items()
     }
-    assert flags == {Role.AIV: ["block * 2 + sub", "sub + 2 + 2"], Role.AIC: ["block", "3"]}
+    assert flags == {Role.AIV: ["block * 2 + sub", "sub + 2 + 2"], Role.AIC: ["block", "2"]}
 
 
 def test_without_a_core_ratio_one_to_one_is_assumed(load_text: LoadText) -> None:

@@ -1,0 +1,101 @@
+"""Shrinking: the smallest launches and parameters at which a fault still shows.
+
+Used by `counterexample`. Each candidate is unrolled anew and asked for the same fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+from ..protocol.errors import Mc2proofError
+from ..protocol.evaluate import Value, evaluate
+from ..protocol.expr import Expr, Var, VarKind, variables
+from ..protocol.instance import Instance
+from ..protocol.parameters import check_values
+from ..protocol.program import For, Protocol, statements
+from ..protocol.unroll import Limits, unroll
+
+T = TypeVar("T")
+
+SMALL = Limits(max_events=20_000)
+"""Shrinking looks at instances up to this size only."""
+
+TRIED_VALUES = 40
+"""How many values of each parameter shrinking tries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Smallest(Generic[T]):
+    """The smallest case at which something was found; ``found`` None: nothing smaller than asked has it."""
+
+    values: dict[str, Value]
+    launches: int
+    found: T | None
+
+
+def shrunk(instance: Instance, find: Callable[[Instance], T | None]) -> Smallest[T]:
+    """The smallest launches and parameters found at which ``find`` still finds something."""
+    values, found = dict(instance.values), None
+    for launches in range(1, instance.setup.launches):
+        setup = replace(instance.setup, launches=launches)
+        fewer = _unrolled(replace(instance, setup=setup), values)
+        found = None if fewer is None else find(fewer)
+        if fewer is not None and found is not None:
+            instance = fewer
+            break
+    before = None
+    while before != values:
+        before = values
+        for name in _shrinkable(instance.protocol):
+            for candidate in _candidates(instance.protocol, values, name):
+                smaller = _unrolled(instance, candidate)
+                here = None if smaller is None else find(smaller)
+                if here is not None:
+                    values, found = check_values(instance.protocol, candidate), here
+                    break
+    return Smallest(values, instance.setup.launches, found)
+
+
+def _shrinkable(protocol: Protocol) -> list[str]:
+    """Sizes: ranks and blocks together, blocks alone, then every parameter that bounds a loop."""
+    bounds = {
+        v.name
+        for program in protocol.programs.values()
+        for s in statements(program)
+        if isinstance(s, For)
+        for v in variables(s.stop)
+        if isinstance(v, Var) and v.kind is VarKind.PARAMETER
+    }
+    return ["ranks", "blocks", *sorted(bounds - {"ranks", "blocks"})]
+
+
+def _candidates(protocol: Protocol, values: Mapping[str, Value], name: str) -> Iterator[dict[str, Value]]:
+    """Smaller values of one parameter, ascending; blocks follow ranks where they were equal."""
+    parameter = protocol.parameter(name)
+    current = values.get(name)
+    if parameter is None or not isinstance(current, int):
+        return
+    kept = {n: v for n, v in values.items() if n not in _computed(protocol, values)}
+    for value in range(parameter.low, min(current, parameter.low + TRIED_VALUES)):
+        candidate = {**kept, name: value}
+        if name == "ranks" and values.get("blocks") == current:
+            candidate["blocks"] = value
+        yield candidate
+
+
+def _computed(protocol: Protocol, values: Mapping[str, Value]) -> set[str]:
+    """The parameters that have the value of their expression: they follow those that it is over."""
+    return {
+        p.name
+        for p in protocol.parameters
+        if isinstance(p.default, Expr) and values.get(p.name) == evaluate(p.default, values)
+    }
+
+
+def _unrolled(like: Instance, values: Mapping[str, Value]) -> Instance | None:
+    try:
+        return unroll(like.protocol, values, like.setup, limits=SMALL)
+    except Mc2proofError:
+        return None  # smaller parameters may make no sense to this program
