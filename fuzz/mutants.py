@@ -1,7 +1,8 @@
 """Mutants: protocols with one or a few faults put in at random, for testing checkers and fuzzers.
 
 A mutation edits one statement of one role: drops it, doubles it, swaps it with its neighbour, moves it
-out of its loop, shifts a number in it, leaves it to one core, or names a wrong pipe, mode, peer or bound. Deterministic for a given `random.Random`.
+out of its loop, shifts a number in it, leaves it to one core, or names a wrong pipe, mode, peer or
+bound. Deterministic for a given `random.Random`.
 To add one, write a function from a statement to its replacement and list it in `MUTATIONS`.
 """
 

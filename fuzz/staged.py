@@ -1,4 +1,4 @@
-"""Protocols in which the AIVs of a rank or block stage a tile together, and join by flags. Used by `bases`."""
+"""Protocols in which the AIVs of a rank or block stage a tile together, joined by flags. Used by `bases`."""
 
 from __future__ import annotations
 

@@ -149,10 +149,6 @@ class Profile:
             return range(2 * len(self.flag_ids))
         return self.flag_ids
 
-    def effective_id(self, flag: int, role: Role = Role.AIV, mode: int = 2) -> int:
-        """The counter that id ``flag`` really names: its low bits (devkit CrossCoreSetFlag)."""
-        return flag % len(self.ids(role, mode))
-
 
 ASCEND950 = Profile(
     name="ascend950",

@@ -74,7 +74,29 @@ def test_the_table_is_that_of_the_documents() -> None:
 
 @pytest.mark.parametrize(("flag", "counter"), [(0, 0), (15, 15), (16, 0), (17, 1), (33, 1), (-1, 15)])
 def test_ids_are_cut_to_their_low_four_bits(flag: int, counter: int) -> None:
-    assert ASCEND950.effective_id(flag) == flag & 0xF == counter
+    for role, mode in ((Role.AIV, 2), (Role.AIC, 2), (Role.AIV, 4), (Role.AIC, 0)):
+        assert flag % len(ASCEND950.ids(role, mode)) == flag & 0xF == counter
+
+
+def test_an_aic_names_two_aivs_in_mode_4() -> None:
+    assert ASCEND950.ids(Role.AIC, 4) == range(32)
+    assert (ASCEND950.single_flags, ATLAS_A2.single_flags) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("profile", "ratio", "cube"),
+    [
+        (ASCEND950, 1, {11, 12, 13}),
+        (ASCEND950, 2, {11, 12, 13, 28, 29}),
+        (ATLAS_A2, 1, {11, 12, 13}),
+        (ATLAS_A2, 2, {11, 12, 13}),
+    ],
+)
+def test_a_barrier_of_both_roles_reserves_by_ratio(profile: Profile, ratio: int, cube: set[int]) -> None:
+    for function in ("aclshmem_barrier_all", "SyncAll<false>"):
+        form = profile.barriers[function][BarrierAll.MIX]
+        assert form.reserved_on(Role.AIC, ratio) == cube
+        assert form.reserved_on(Role.AIV, ratio) == {12, 13}
 
 
 def test_barriers_are_what_the_library_makes_of_them() -> None:
