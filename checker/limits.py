@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from ..protocol.errors import LimitError, Mc2proofError
+from ..protocol.errors import Mc2proofError
 from ..protocol.evaluate import Value
 from ..protocol.instance import Instance
 from ..protocol.program import Protocol
@@ -54,12 +54,16 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What trying the values 1 .. ``tried`` of ``parameter`` has shown; ``judged`` ones in every respect."""
+    """What trying the values 1 .. ``tried`` of ``parameter`` has shown; ``judged`` ones in every respect.
+
+    ``open``: why some value was not judged although it was to be.
+    """
 
     parameter: str
     tried: int
     judged: tuple[int, ...]
     seen: tuple[Seen, ...]
+    open: str | None = None
 
     def safe(self) -> tuple[int, ...]:
         """The values without any error, of those that were judged."""
@@ -102,6 +106,7 @@ class _Scanner:
         self.strict_ids = strict_ids
         self.limits = limits
         self.tried = 0
+        self.open: str | None = None
         self.judged: set[int] = set()
         self.first: dict[Key, Found] = {}
         self.counted: dict[Key, list[int]] = {}
@@ -113,12 +118,12 @@ class _Scanner:
         for value in range(1, self.limits.values + 1):
             try:
                 instance = self._instance(value, self.limits.counted_events - events)
-            except LimitError:
-                break
-            events += instance.event_count() if instance is not None else 0
+            except Mc2proofError:
+                break  # too large, not supported, or no sense to the program: not tried
+            events += instance.event_count()
             self.tried = value
             judged = events <= self.limits.judged_events
-            if instance is None or judged:
+            if judged:
                 self._judge(value, instance)
             else:
                 self._note(self.counted, value, count(instance, strict_ids=self.strict_ids))
@@ -127,23 +132,18 @@ class _Scanner:
                 break
         self._probe()
 
-    def _instance(self, value: int, events: int) -> Instance | None:
-        """The instance at ``value``; None where the values make no sense to the program."""
+    def _instance(self, value: int, events: int) -> Instance:
         limits = Limits(max_events=max(1, events))
-        try:
-            return unroll(self.protocol, self.values_at(value), self.setup, limits=limits)
-        except LimitError:
-            raise
-        except Mc2proofError as error:
-            self._note(self.counted, value, [_nonsense(error)])
-            return None
+        return unroll(self.protocol, self.values_at(value), self.setup, limits=limits)
 
-    def _judge(self, value: int, instance: Instance | None) -> None:
+    def _judge(self, value: int, instance: Instance) -> None:
+        judgement = judge(instance, strict_ids=self.strict_ids)
+        self._note(self.counted, value, judgement.counted)
+        if judgement.open is not None:
+            self.open = judgement.open
+            return
         self.judged.add(value)
-        if instance is not None:
-            judgement = judge(instance, strict_ids=self.strict_ids)
-            self._note(self.counted, value, judgement.counted)
-            self._note(self.others, value, judgement.others)
+        self._note(self.others, value, judgement.others)
 
     def _probe(self) -> None:
         """Judge the largest values that counting allows, until one of them is safe."""
@@ -151,7 +151,7 @@ class _Scanner:
         allowed = [v for v in range(self.tried, 0, -1) if v not in bad]
         for value in allowed[: self.limits.probes]:
             self._judge(value, self._instance(value, self.limits.counted_events))
-            if value in self.result("").safe():
+            if self.open is not None or value in self.result("").safe():
                 return
 
     def _forbidden(self) -> set[int]:
@@ -171,11 +171,7 @@ class _Scanner:
         every = tuple(range(1, self.tried + 1))
         seen = [Seen(self.first[key], tuple(sorted(at)), every) for key, at in self.counted.items()]
         seen += [Seen(self.first[key], tuple(sorted(at)), judged) for key, at in self.others.items()]
-        return Scan(parameter, self.tried, judged, tuple(seen))
-
-
-def _nonsense(error: Mc2proofError) -> Found:
-    return Found("layout", "not-computable", Severity.ERROR, str(error), "", 0)
+        return Scan(parameter, self.tried, judged, tuple(seen), self.open)
 
 
 MOST = 1 << 31

@@ -7,6 +7,7 @@ heap is counted by the host's own areas, beyond what a scan reaches. The command
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -89,8 +90,8 @@ class Limit(msgspec.Struct, frozen=True):
 class Reach(msgspec.Struct, frozen=True):
     """The largest value of a parameter that no rule forbids; ``bound_by``: what forbids the next.
 
-    ``largest`` None: none is safe. ``bound_by`` empty: nobody knows about the next. ``tried``: values
-    beyond it were not tried.
+    ``largest`` None: none is safe, or none is known to be. ``bound_by`` empty: nobody knows about the
+    next. ``tried``: values beyond it were not tried.
     """
 
     parameter: str
@@ -142,18 +143,16 @@ def make_plan(
     """
     values = _numbers(protocol, {**geometry.parameters, "ranks": geometry.ranks, **given})
     heap = _heap(protocol, rules, values)
-    undecided: list[str] = []
-    findings: list[PlanFinding] = []
-    analysed = None
-    try:
-        analysed = judge(unroll(protocol, values, setup, limits=Limits()), strict_ids=strict_ids)
-    except (LimitError, UnsupportedError) as error:
-        undecided.append(f"the planned shape is not judged: {error}")
-    if analysed is not None:
-        findings = [_plan_finding(found) for found in analysed.found]
-        if analysed.open is not None:
-            undecided.append(f"rows that depend on timing are not judged: {analysed.open}")
-    limits, reach = _limits(protocol, rules, values, heap, setup, strict_ids)
+    planned = _Planned(protocol, rules, values, heap, setup, strict_ids)
+    findings, undecided = planned.findings()
+    limits: list[Limit] = []
+    reach: list[Reach] = []
+    for name in SCANNED:
+        if protocol.parameter(name) is not None:
+            some, far, unknown = planned.limits_of(name)
+            limits += some
+            reach.append(far)
+            undecided += unknown
     return Plan(
         subject=", ".join(protocol.subjects or (protocol.name,)),
         digest=protocol.digest(),
@@ -202,38 +201,51 @@ def _plan_finding(found: Found) -> PlanFinding:
     return PlanFinding(found.property, found.code, severity, found.message, found.file, found.line)
 
 
-# --- limits -----------------------------------------------------------------------------------
+# --- findings and limits ----------------------------------------------------------------------
 
 
-def _limits(
-    protocol: Protocol,
-    rules: HostRules,
-    values: Mapping[str, int],
-    heap: Heap,
-    setup: Setup,
-    strict_ids: bool,
-) -> tuple[list[Limit], list[Reach]]:
-    limits: list[Limit] = []
-    reach: list[Reach] = []
-    # a computed parameter follows what it is computed from: a scan is about whole tiles
-    kept = {n: v for n, v in values.items() if not _is_computed(protocol, n)}
-    for name in SCANNED:
-        if protocol.parameter(name) is None:
-            continue
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """What the findings and limits of one plan start from."""
 
-        def at(value: int, name: str = name) -> dict[str, int]:
-            return _numbers(protocol, {**kept, name: value})
+    protocol: Protocol
+    rules: HostRules
+    values: Mapping[str, int]
+    heap: Heap
+    setup: Setup
+    strict_ids: bool
 
-        scanned = scan(protocol, at, name, setup, strict_ids=strict_ids)
-        limits += [_limit(scanned, seen) for seen in scanned.seen]
-        room = None
-        if heap.size is not None and scanned.tried:
-            size = heap.size
-            room = largest(lambda value: _total(rules.heap_areas(at(value))) <= size)  # noqa: B023
+    def findings(self) -> tuple[list[PlanFinding], list[str]]:
+        """What is wrong at the planned shape, and what is not known of it."""
+        try:
+            instance = unroll(self.protocol, self.values, self.setup, limits=Limits())
+        except (LimitError, UnsupportedError) as error:
+            return [], [f"the planned shape is not judged: {error}"]
+        judgement = judge(instance, strict_ids=self.strict_ids)
+        unknown = (
+            [] if judgement.open is None else [f"what depends on timing is not judged: {judgement.open}"]
+        )
+        return [_plan_finding(found) for found in judgement.found], unknown
+
+    def limits_of(self, name: str) -> tuple[list[Limit], Reach, list[str]]:
+        """The limits of parameter ``name``, the largest safe value, and what is not known."""
+
+        def at(value: int) -> dict[str, int]:
+            return _numbers(self.protocol, {**kept, name: value})
+
+        # a computed parameter follows what it is computed from: a scan is about whole tiles
+        kept = {n: v for n, v in self.values.items() if not _is_computed(self.protocol, n)}
+        scanned = scan(self.protocol, at, name, self.setup, strict_ids=self.strict_ids)
+        limits = [_limit(scanned, seen) for seen in scanned.seen]
+        room, size = None, self.heap.size
+        if size is not None and scanned.tried:
+            room = largest(lambda value: _total(self.rules.heap_areas(at(value))) <= size)
             if scanned.tried <= room < MOST:
-                limits.append(_heap_limit(name, room, rules.heap_areas(at(room + 1)), size))
-        reach.append(_reach(scanned, room))
-    return limits, reach
+                limits.append(_heap_limit(name, room, self.rules.heap_areas(at(room + 1)), size))
+        unknown = (
+            [] if scanned.open is None else [f"which {name} timing allows is not judged: {scanned.open}"]
+        )
+        return limits, _reach(scanned, room), unknown
 
 
 def _is_computed(protocol: Protocol, name: str) -> bool:
@@ -247,7 +259,7 @@ def _limit(scanned: Scan, seen: Seen) -> Limit:
     gaps = seen.among != tuple(range(1, len(seen.among) + 1))
     end = None
     if not fine:
-        condition = "has no safe value"
+        condition = f"> {seen.among[-1]}, if any"
     elif not gaps and fine[-1] < seen.at[0]:
         condition, end = f"<= {fine[-1]}", fine[-1]
     elif not gaps and fine[0] > seen.at[-1]:

@@ -80,8 +80,10 @@ def _limit(limit: Limit) -> list[str | Piece]:
 
 def _reach(reach: Reach) -> list[str | Piece]:
     title = f"largest safe {reach.parameter}"
+    if reach.largest is None and not reach.bound_by:
+        return [title, Piece("not known", "yellow")]
     if reach.largest is None:
-        return [title, Piece("none", "bold red"), f"bound by {', '.join(reach.bound_by)}"]
+        return [title, Piece(f"none of 1-{reach.tried}", "bold red"), f"bound by {', '.join(reach.bound_by)}"]
     if not reach.bound_by:
         return [title, Piece(f">= {reach.largest}", "bold green"), "larger ones were not tried"]
     return [title, Piece(str(reach.largest), "bold green"), f"bound by {', '.join(reach.bound_by)}"]

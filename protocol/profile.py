@@ -139,6 +139,11 @@ class Profile:
     barriers: Mapping[str, Mapping[BarrierAll, BarrierForm]] = field(default_factory=lambda: BARRIERS)
     source: str = ""
 
+    @property
+    def backlog(self) -> int:
+        """How many sets of a flag may wait to be taken: more pass the cap or, where flags merge, are lost."""
+        return 1 if self.flags_merge else self.counter_cap
+
     def ids(self, role: Role, mode: int) -> range:
         """The ids that a set or wait of ``mode`` may name on a core of ``role``.
 

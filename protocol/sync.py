@@ -244,8 +244,8 @@ def _match(sync: Sync) -> None:
         rises, waits = sync.rises(counter), sync.waits.get(counter, [])
         for k, use in enumerate(waits):
             sync.released_by[use.point] = tuple(s.point for s in rises[k]) if k < len(rises) else None
-        # sets that nobody waits for matter where they can pass the cap
-        matters = waits or len(rises) > sync.instance.profile.counter_cap
+        # sets that nobody waits for matter where they can pass the cap, or be lost
+        matters = waits or len(rises) > sync.instance.profile.backlog
         if sync.undetermined is None and matters and not determinate(sync, counter):
             name = f"{'event' if counter.is_event else 'flag'} {counter.flag}"
             core = sync.instance.cores[counter.core].id

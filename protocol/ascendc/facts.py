@@ -1,7 +1,8 @@
 """Facts: what a verdict needs of a kernel that its given sources do not say.
 
 Types and values of struct fields, sizes, constants, arithmetic helpers, memory regions, the
-contracts of opaque kernel calls and the host program's rules (`host`), as a TOML file. The reference kernel's ships beside this module.
+contracts of opaque kernel calls and the host program's rules (`host`), as a TOML file. The
+reference kernel's ships beside this module.
 Every fact that is used ends up as an assumption of the protocol (`lowering.Usage`).
 """
 

@@ -29,6 +29,13 @@ def test_a_shape_that_the_host_rejects(fails: Callable) -> None:
     assert "ceil(50/64) is odd" in error
 
 
+def test_what_the_readme_shows(run: Callable) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    shown = readme.split("mc2proof plan 2100 8192 3584 4\n")[1].split("```")[0].splitlines()
+    printed = run("plan", 2100, 8192, 3584, 4).stdout
+    assert [line for line in shown if line != "…" and line not in printed] == []
+
+
 def test_help(run: Callable, snapshot: Callable) -> None:
     finished = run("plan", "--help", COLUMNS="100")
     assert (finished.returncode, finished.stderr) == (0, "")
@@ -51,7 +58,7 @@ def test_json_follows_the_schema(run: Callable, tmp_path: Path) -> None:
 def test_options_of_the_hardware(run: Callable) -> None:
     asked = ("--strict-ids", "--barrier-all", "vec", "--format", "json", "--buffer-size", 2, "--blocks", 4)
     plan = json.loads(run("plan", *PLANS["usual"], *asked).stdout)
-    assert [r["largest"] for r in plan["reach"]][0] == 11
+    assert {r["parameter"]: r["largest"] for r in plan["reach"]}["tile_cnt"] == 11
     assert [p["name"] for p in plan["parameters"] if not p["host"]] == ["ranks", "blocks", "buffer_size"]
     assert not any(a["warning"] for a in plan["assumptions"])
 

@@ -14,7 +14,7 @@ from mc2proof.checker.prove import prove_protocols
 from mc2proof.checker.report import Report, Verdict
 from mc2proof.protocol.builtin import ring_all_to_all
 from mc2proof.protocol.profile import ASCEND950, BarrierAll, Hold
-from mc2proof.protocol.program import Protocol
+from mc2proof.protocol.program import Barrier, For, If, Protocol, Role, Statement
 from mc2proof.protocol.setup import Setup
 from mc2proof.protocol.unroll import unroll
 
@@ -31,7 +31,7 @@ def kernel(reference: list[Path]) -> Protocol:
 
 
 def points() -> list[dict[str, int]]:
-    """40 parameter points: corners by hand, the rest drawn with a fixed seed."""
+    """40 parameter points, corners by hand, the rest drawn with a fixed seed; then some with a tail."""
     corners = [
         {"ranks": 4, "blocks": 4, "buffer_size": 4, "tile_cnt": 9},
         {"ranks": 4, "blocks": 4, "buffer_size": 3, "tile_cnt": 9},
@@ -45,7 +45,12 @@ def points() -> list[dict[str, int]]:
     random = Random(40)
     ranges = {"ranks": 6, "blocks": 6, "buffer_size": 9, "tile_cnt": 18}
     drawn = [{n: random.randint(n != "tile_cnt", high) for n, high in ranges.items()} for _ in range(32)]
-    return corners + drawn
+    tails = [
+        {"ranks": 4, "blocks": 4, "buffer_size": 4, "tile_cnt": 4, "rows": 2100},
+        {"ranks": 3, "blocks": 3, "buffer_size": 2, "tile_cnt": 0, "rows": 511},
+        {"ranks": 2, "blocks": 3, "buffer_size": 1, "tile_cnt": 3, "rows": 2047, "k": 96, "n": 64},
+    ]
+    return corners + drawn + tails
 
 
 @pytest.mark.parametrize("values", points(), ids=lambda v: "-".join(map(str, v.values())))
@@ -144,3 +149,73 @@ def test_fewer_blocks_than_ranks(kernel: Protocol) -> None:
     for result in report.results:
         if result.verdict is Verdict.VIOLATED:
             assert "ranks 2, 3" in result.findings[0].message
+
+
+# --- ids --------------------------------------------------------------------------------------
+
+
+def id_codes(report: Report) -> tuple[set[str], set[str]]:
+    """Codes of errors, and of warnings, in the row flag-range."""
+    findings = [f for r in report.results if r.property == "flag-range" for f in r.findings]
+    errors = {f.code for f in findings if f.severity.value == "error"}
+    return errors, {f.code for f in findings} - errors
+
+
+ELSEWHERE = "id-reserved-elsewhere"
+IDS = [
+    # options, codes of errors, of warnings
+    ({"tile_cnt": 14}, set(), set()),
+    ({"tile_cnt": 15}, set(), {ELSEWHERE}),
+    ({"tile_cnt": 16}, set(), {ELSEWHERE}),
+    ({"tile_cnt": 17}, {"id-out-of-range"}, {ELSEWHERE}),
+    ({"tile_cnt": 18}, {"id-out-of-range"}, {ELSEWHERE}),
+    ({"tile_cnt": 19}, {"id-out-of-range", "id-reserved"}, {ELSEWHERE}),
+    ({"tile_cnt": 14, "buffer_size": 1}, set(), set()),
+    ({"tile_cnt": 15, "buffer_size": 1}, set(), {ELSEWHERE}),
+    ({"tile_cnt": 16, "buffer_size": 1}, {"id-reserved"}, {ELSEWHERE}),
+    ({"tile_cnt": 11, "strict_ids": True}, set(), set()),
+    ({"tile_cnt": 12, "strict_ids": True}, {"id-not-for-users"}, set()),
+]
+
+
+@pytest.mark.parametrize(("options", "errors", "warnings"), IDS, ids=str)
+def test_which_ids_a_number_of_tiles_needs(
+    kernel: Protocol, options: dict[str, object], errors: set[str], warnings: set[str]
+) -> None:
+    report = prove(kernel, barrier_all=BarrierAll.VEC, **options)
+    assert violated(report) == ({"flag-range"} if errors else set())
+    assert {r.verdict for r in report.results} <= {Verdict.PROVED, Verdict.VIOLATED}
+    assert id_codes(report) == (errors, warnings)
+
+
+def with_calling_cubes(protocol: Protocol) -> Protocol:
+    """The kernel with AICs that call the barrier as often as the AIVs: twice a tile, once in the first."""
+    (tiles,) = (s for s in protocol.programs[Role.AIV] if isinstance(s, For))
+    calls: list[Statement] = []
+    for statement in tiles.body:
+        match statement:
+            case Barrier():
+                calls.append(statement)
+            case If(then=then):
+                inner = tuple(s for s in then if isinstance(s, Barrier))
+                if inner:
+                    calls.append(replace(statement, then=inner))
+    assert [type(call) for call in calls] == [If, Barrier]
+    (loop,) = protocol.programs[Role.AIC]
+    assert isinstance(loop, For)
+    assert str(loop.index) == str(tiles.index)
+    cubes = (replace(loop, body=(*calls, *loop.body)),)
+    return replace(protocol, programs={**protocol.programs, Role.AIC: cubes})
+
+
+@pytest.mark.parametrize("depth", [4, 1])
+@pytest.mark.parametrize(("tiles", "errors"), [(11, set()), (12, {"id-reserved"})])
+def test_ids_under_mix_with_cubes_that_call_the_barrier(
+    kernel: Protocol, tiles: int, errors: set[str], depth: int
+) -> None:
+    report = prove(with_calling_cubes(kernel), tile_cnt=tiles, buffer_size=depth, barrier_all=BarrierAll.MIX)
+    assert violated(report) == ({"flag-range"} if errors else set())
+    assert id_codes(report)[0] == errors
+    assert {r.verdict for r in report.results} <= {Verdict.PROVED, Verdict.VIOLATED}
+    named = [f.message for r in report.results for f in r.findings if f.severity.value == "error"]
+    assert all("id 11: the mix barrier itself uses that counter on the AIC" in text for text in named)

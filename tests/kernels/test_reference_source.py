@@ -35,17 +35,17 @@ def test_the_main_header_alone_finds_the_other(reference: list[Path]) -> None:
 
 def test_parameters_and_regions(reference: list[Path]) -> None:
     protocol = load_sources(reference, facts=reference_facts())[0]
-    assert [(p.name, p.default) for p in protocol.parameters] == [
-        ("ranks", None), ("blocks", None), ("buffer_size", None), ("tile_cnt", None),
-        ("k", 2048), ("m", 512), ("n", 3584),
+    assert [(p.name, str(p.default)) for p in protocol.parameters] == [
+        ("ranks", "None"), ("blocks", "None"), ("buffer_size", "None"), ("tile_cnt", "None"),
+        ("k", "2048"), ("m", "512"), ("n", "3584"), ("rows", "tile_cnt * m"),
     ]  # fmt: skip
     assert [(r.name, r.kind.name, str(r.bytes)) for r in protocol.regions] == [
         ("heap", "SHARED", "1073741824"),
-        ("a", "INPUT", "ranks * tile_cnt * m * k"),
-        ("scale_a", "INPUT", "ranks * tile_cnt * m * (ceil_div(k, 64) * 2)"),
+        ("a", "INPUT", "ranks * rows * k"),
+        ("scale_a", "INPUT", "rows * (ceil_div(ranks * k, 64) * 2)"),
         ("b", "INPUT", "None"),
         ("scale_b", "INPUT", "None"),
-        ("c", "OUTPUT", "tile_cnt * m * n * 2"),
+        ("c", "OUTPUT", "rows * n * 2"),
     ]
 
 

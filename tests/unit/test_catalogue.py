@@ -16,7 +16,7 @@ from mc2proof.checker.catalogue_entry import Entry, Example, Run
 from mc2proof.checker.properties import PROPERTIES
 from mc2proof.checker.prove import ENGINES
 from mc2proof.checker.report import Finding, Report, Severity, Verdict
-from mc2proof.protocol.profile import BARRIERS, PROFILES
+from mc2proof.protocol.profile import PROFILES
 from mc2proof.protocol.setup import Injected
 
 KERNEL = """
@@ -76,8 +76,6 @@ if ASCEND_IS_AIV {
   aclshmemx_udma_quiet(peer);
 }
 """
-OWN_DOCUMENTS = {"barrier-mismatch": [form.source for forms in BARRIERS.values() for form in forms.values()]}
-"""Findings may name the document of the very thing that they are about."""
 Prove = Callable[[Example, str, Run], Report]
 
 
@@ -114,7 +112,7 @@ def test_the_faulty_example_has_the_finding(code: str, prove: Prove) -> None:
     ]
     strict = bool(entry.example.at.options.get("strict_ids"))
     assert {f.severity for f in found} == {severity_of(code, strict_ids=strict)}
-    assert {f.source_doc for f in found} <= {source_of(code), *OWN_DOCUMENTS.get(code, ())}
+    assert {f.source_doc for f in found} == {source_of(code)}
 
 
 @pytest.mark.parametrize("code", CATALOGUE)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from mc2proof.checker.catalogue import source_of
-from mc2proof.checker.layout import layout
+from mc2proof.checker.layout import Extent, extents, layout
 from mc2proof.checker.static import Fault
 from mc2proof.protocol.builder import ProtocolBuilder, window
 from mc2proof.protocol.cinteger import CType
@@ -13,6 +13,8 @@ from mc2proof.protocol.expr import Expr, Operand, as_expr, cast
 from mc2proof.protocol.instance import Instance
 from mc2proof.protocol.profile import ASCEND950
 from mc2proof.protocol.program import Address, Pipe, Protocol, RegionKind, Role
+from mc2proof.protocol.setup import Setup
+from mc2proof.protocol.unroll import unroll
 
 Start = Callable[..., ProtocolBuilder]
 Instantiate = Callable[..., Instance]
@@ -209,6 +211,47 @@ def test_an_input_is_written_by_nobody(start: Start, instantiate: Instantiate) -
 def test_a_size_below_zero(start: Start, instantiate: Instantiate) -> None:
     faults = found(instantiate(one_put(start, target=8, source=8, size=as_expr(0) - 4), ranks=2))
     assert {code for code, _ in faults} == {"negative-size"}
+
+
+@pytest.mark.parametrize(
+    ("alignment", "misaligned"), [(None, False), (512, False), (1024, False), (256, True), (768, True)]
+)
+@pytest.mark.parametrize("put", [True, False])
+def test_the_base_of_what_requests_go_to(
+    start: Start, instantiate: Instantiate, alignment: int | None, misaligned: bool, put: bool
+) -> None:
+    p = start()
+    heap = p.region("heap", RegionKind.SHARED, 64, alignment=alignment)
+    a = p.region("a", RegionKind.INPUT, 64, alignment=4)  # nothing is put to it
+    p.role(Role.AIV).write(Pipe.MTE3, window(Address(heap, as_expr(0)), 8))
+    if put:
+        p.role(Role.AIV).put(1 - p.rank, Address(heap, as_expr(0)), Address(a, as_expr(0)), 8)
+    faults = [m for code, m in found(instantiate(p.build(), ranks=2)) if code == "base-misaligned"]
+    expected = f"heap is aligned to {alignment} bytes: requests need a base on 512"
+    assert faults == ([expected] if misaligned and put else [])
+
+
+def test_the_smallest_size_that_suffices(start: Start, instantiate: Instantiate) -> None:
+    p = start()
+    heap = p.region("heap", RegionKind.SHARED, 64 + 8 * p.rank)
+    ring = p.region("ring", RegionKind.SHARED)
+    p.region("idle", RegionKind.SHARED, 64)
+    a = p.region("a", RegionKind.INPUT, 64)
+    vector = p.role(Role.AIV)
+    vector.put(1 - p.rank, Address(heap, p.rank * 16), Address(a, as_expr(0)), 8)
+    vector.put(1 - p.rank, Address(heap, as_expr(60)), Address(a, as_expr(0)), 0)  # touches nothing
+    vector.read(Pipe.MTE2, window(Address(ring, as_expr(4)), 6, origin=None))
+    assert extents(instantiate(p.build(), ranks=2)) == [Extent("heap", 24, 64), Extent("ring", 10, None)]
+
+
+def test_a_region_that_is_too_small_needs_more_than_it_has(start: Start, instantiate: Instantiate) -> None:
+    (extent,) = extents(instantiate(one_put(start, target=60), ranks=2))
+    assert extent == Extent("heap", 68, 64)
+
+
+def test_later_launches_need_no_more(start: Start) -> None:
+    instance = unroll(one_put(start, target=8), {"ranks": 2, "blocks": 1}, Setup(launches=3))
+    assert extents(instance) == [Extent("heap", 16, 64)]
 
 
 def test_every_fault_cites_its_rule_and_place(start: Start, instantiate: Instantiate) -> None:

@@ -1,17 +1,18 @@
 """Counting: flag balance, ids, barrier calls, coverage; each code once faulty and once safe."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from mc2proof.checker.analysis import analyse
 from mc2proof.checker.flag_range import collides_with_barrier, flag_range
 from mc2proof.checker.report import Severity
-from mc2proof.checker.static import Fault, barrier_match, coverage, flag_balance
+from mc2proof.checker.static import Fault, barrier_match, blocks_exceed_cores, coverage, flag_balance
 from mc2proof.protocol.builder import ProtocolBuilder, segment_index, window
 from mc2proof.protocol.expr import Expr, as_expr
 from mc2proof.protocol.instance import Instance
-from mc2proof.protocol.profile import ATLAS_A2, BarrierAll
+from mc2proof.protocol.profile import ASCEND950, ATLAS_A2, BarrierAll, Profile
 from mc2proof.protocol.program import Address, Origin, Pipe, Protocol, RegionKind, Role
 from mc2proof.protocol.sync import synchronise
 
@@ -80,6 +81,51 @@ def test_nothing_to_balance(start: Start, instantiate: Instantiate) -> None:
     assert flag_range(sync, strict_ids=False) is None
 
 
+@pytest.mark.parametrize(
+    ("mode", "sets", "waits", "expected"),
+    [
+        (2, (1, 1), 1, []),
+        (2, (2, 1), 1, [("set-without-wait", "1 set of flag 3 by the AIV of rank 0 counts only when")]),
+        (2, (3, 1), 1, [("set-without-wait", "2 sets of flag 3 by the AIV of rank 0 count only when")]),
+        (2, (2, 2), 1, [("set-without-wait", "1 set of flag 3 by the AIV of rank 0 is never waited for")]),
+        (2, (1, 0), 1, [("wait-without-set", "1 wait for flag 3 by the AIC of rank 0 has no set"),
+                        ("set-without-wait", "1 set of flag 3 by the AIV of rank 0 counts only when")]),
+        (0, (1, 1), 1, []),
+        (0, (2, 1), 1, [("set-without-wait", "1 set of flag 3 by the AIV of rank 0 counts only when")]),
+        (1, (1, 1), 2, [("wait-without-set", "2 waits for flag 3 by the AIV of rank 0 have no set")]),
+    ],
+)  # fmt: skip
+def test_flags_that_two_aivs_set_together(
+    start: Start,
+    instantiate: Instantiate,
+    mode: int,
+    sets: tuple[int, int],
+    waits: int,
+    expected: list[tuple[str, str]],
+) -> None:
+    """``sets`` of AIV 0 and of AIV 1; in mode 2 the AIC waits, else each of the AIVs."""
+    p = start(vectors_per_cube=2)
+    vector = p.role(Role.AIV)
+    with vector.loop("i", sets[0] + (sets[1] - sets[0]) * p.sub):
+        vector.set_flag(Pipe.MTE3, 3, mode=mode)
+    with (p.role(Role.AIC) if mode == 2 else vector).loop("j", waits):
+        (p.role(Role.AIC) if mode == 2 else vector).wait_flag(Pipe.MTE2, 3, mode=mode)
+    faults = flag_balance(synchronise(instantiate(p.build()))) or []
+    assert [fault.code for fault in faults] == [code for code, _ in expected]
+    for fault, (_, text) in zip(faults, expected, strict=True):
+        assert fault.message.startswith(text)
+
+
+def test_a_mode_4_flag_is_one_aivs_own(start: Start, instantiate: Instantiate) -> None:
+    p = start(vectors_per_cube=2)
+    p.role(Role.AIV).set_flag(Pipe.MTE3, 3, mode=4)
+    p.role(Role.AIC).wait_flag(Pipe.MTE2, 19, mode=4)
+    (fault,) = flag_balance(synchronise(instantiate(p.build()))) or []
+    assert fault.message == "1 set of flag 3 by the AIV of rank 0 is never waited for"
+    p.role(Role.AIC).wait_flag(Pipe.MTE2, 3, mode=4)
+    assert flag_balance(synchronise(instantiate(p.build()))) == []
+
+
 # --- flag-range -------------------------------------------------------------------------------
 
 
@@ -144,6 +190,101 @@ def test_reserved_ids_are_those_of_the_barrier_on_the_core_that_holds_them(
     assert collides_with_barrier(faults) is (expected == "id-reserved")
     strict = flag_range(sync, strict_ids=True) or []
     assert all(f.severity is Severity.ERROR for f in strict)
+
+
+def joint_flag(start: Start, role: Role, mode: int, flag: int, *, function: str) -> Protocol:
+    """Two AIVs per AIC: ``role`` sets ``flag``, and every core calls the barrier."""
+    p = start(vectors_per_cube=2)
+    for each in Role:
+        p.role(each).barrier(function)
+    p.role(role).set_flag(Pipe.V if role is Role.AIV else Pipe.FIX, flag, mode=mode)
+    return p.build()
+
+
+@pytest.mark.parametrize(
+    ("function", "role", "mode", "flag", "profile", "expected"),
+    [
+        # SyncAll<false> with two AIVs uses 28 and 29 of the AIC as well: mode 4 of the second AIV
+        ("SyncAll<false>", Role.AIV, 4, 12, ASCEND950, ["id-reserved"]),
+        ("SyncAll<false>", Role.AIV, 4, 13, ASCEND950, ["id-reserved"]),
+        ("SyncAll<false>", Role.AIV, 4, 14, ASCEND950, []),
+        ("SyncAll<false>", Role.AIC, 4, 28, ASCEND950, ["id-reserved"]),
+        ("SyncAll<false>", Role.AIC, 4, 27, ASCEND950, []),
+        ("SyncAll<false>", Role.AIC, 2, 13, ASCEND950, ["id-reserved"]),
+        ("SyncAll<false>", Role.AIC, 2, 13, ATLAS_A2, ["id-reserved"]),
+        ("SyncAll<false>", Role.AIV, 2, 11, ATLAS_A2, ["id-reserved"]),
+        ("SyncAll<true>", Role.AIV, 0, 14, ASCEND950, ["id-reserved"]),
+        ("SyncAll<true>", Role.AIV, 1, 14, ASCEND950, ["id-reserved"]),
+        ("SyncAll<true>", Role.AIC, 0, 14, ASCEND950, ["id-reserved-elsewhere"]),
+        ("SyncAll<true>", Role.AIV, 2, 13, ASCEND950, []),
+    ],
+)
+def test_reserved_ids_by_ratio_and_mode(
+    start: Start,
+    instantiate: Instantiate,
+    function: str,
+    role: Role,
+    mode: int,
+    flag: int,
+    profile: Profile,
+    expected: list[str],
+) -> None:
+    protocol = joint_flag(start, role, mode, flag, function=function)
+    faults = flag_range(synchronise(instantiate(protocol, profile=profile)), strict_ids=False)
+    assert list(dict.fromkeys(codes(faults))) == expected
+
+
+@pytest.mark.parametrize(
+    ("objects", "flag", "reserved"), [(0, 0, False), (1, 1, True), (1, 2, False), (4, 7, True), (4, 8, False)]
+)
+@pytest.mark.parametrize("from_aiv", [True, False])
+def test_ids_of_the_matmul_api(
+    start: Start, instantiate: Instantiate, objects: int, flag: int, reserved: bool, from_aiv: bool
+) -> None:
+    profile = replace(ASCEND950, matmul_objects=objects)
+    sync = synchronise(instantiate(one_flag(start, flag, from_aiv=from_aiv), profile=profile))
+    faults = flag_range(sync, strict_ids=False)
+    assert codes(faults) == (["id-reserved"] * 2 if reserved else [])
+    for fault in faults or []:
+        assert "the Matmul API itself uses that counter" in fault.message
+
+
+@pytest.mark.parametrize(
+    ("role", "mode", "flag", "expected"),
+    [
+        (Role.AIC, 4, 31, []),
+        (Role.AIC, 4, 32, ["id-out-of-range"]),
+        (Role.AIV, 4, 15, []),
+        (Role.AIV, 4, 16, ["id-out-of-range"]),
+        (Role.AIC, 2, 16, ["id-out-of-range"]),
+        (Role.AIV, 0, 16, ["id-out-of-range"]),
+    ],
+)
+def test_the_domain_of_an_id_is_that_of_its_mode(
+    start: Start, instantiate: Instantiate, role: Role, mode: int, flag: int, expected: list[str]
+) -> None:
+    p = start(vectors_per_cube=2)
+    p.role(role).set_flag(Pipe.MTE2, flag, mode=mode)
+    assert codes(flag_range(synchronise(instantiate(p.build())), strict_ids=False)) == expected
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ((1, 17), "id 17 is outside 0-15: the hardware keeps the low 4 bits, so flag 1 is used, as for id 1"),
+        ((2, 17), "id 17 is outside 0-15: the hardware keeps the low 4 bits, so flag 1 is used"),
+        ((1, 17, 33), "ids 17, 33 are outside 0-15: the hardware keeps the low 4 bits, so flag 1 is used, as "
+                      "for id 1"),
+    ],
+)  # fmt: skip
+def test_what_an_id_that_is_cut_aliases_with(
+    start: Start, instantiate: Instantiate, flags: tuple[int, ...], message: str
+) -> None:
+    p = start()
+    for flag in flags:  # one statement, so one finding
+        p.role(Role.AIV).set_flag(Pipe.MTE3, flag)
+    faults = flag_range(synchronise(instantiate(p.build())), strict_ids=False) or []
+    assert faults[-1].message == message
 
 
 def test_ids_are_free_where_no_barrier_is_called(start: Start, instantiate: Instantiate) -> None:
@@ -231,6 +372,50 @@ def test_no_barrier_no_verdict(start: Start, instantiate: Instantiate) -> None:
     p = start()
     p.role(Role.AIV).pipe_barrier()
     assert barrier_match(synchronise(instantiate(p.build()))) is None
+
+
+# --- blocks and cores -------------------------------------------------------------------------
+
+
+def waiting(start: Start, what: str) -> Protocol:
+    p = start()
+    vector = p.role(Role.AIV)
+    match what:
+        case "mode 0":
+            vector.set_flag(Pipe.MTE3, 1, mode=0)
+            vector.wait_flag(Pipe.MTE2, 1, mode=0)
+        case "mode 2":
+            vector.set_flag(Pipe.MTE3, 1)
+            p.role(Role.AIC).wait_flag(Pipe.MTE2, 1)
+        case _:
+            vector.barrier(what)
+    return p.build()
+
+
+@pytest.mark.parametrize(
+    ("what", "named"),
+    [
+        ("SyncAll<true>", "SyncAll<true> waits"),
+        ("aclshmem_barrier_all", "aclshmem_barrier_all waits"),
+        ("mode 0", "flag 1, of mode 0, waits"),
+        ("mode 2", None),
+    ],
+)
+@pytest.mark.parametrize(("blocks", "cores"), [(3, 2), (2, 2), (3, None)])
+def test_more_blocks_than_cores(
+    start: Start, instantiate: Instantiate, what: str, named: str | None, blocks: int, cores: int | None
+) -> None:
+    profile = replace(ASCEND950, cores=cores)
+    faults = blocks_exceed_cores(instantiate(waiting(start, what), blocks=blocks, profile=profile))
+    if named is None or cores is None or blocks <= cores:
+        assert faults == []
+        return
+    (fault,) = faults
+    assert fault.code == "blocks-exceed-cores"
+    assert fault.message == (
+        f"{named} for all 3 blocks of a rank, and a device of 2 AI cores runs 2 of them at a time"
+    )
+    assert fault.span.line > 0
 
 
 # --- coverage ---------------------------------------------------------------------------------

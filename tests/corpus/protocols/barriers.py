@@ -78,3 +78,43 @@ def drained(*, drain: str) -> Protocol:
                 aiv.pipe_barrier(Pipe[drain])
             aiv.barrier()
     return p.build()
+
+
+def on_one_rank(*, function: str, skips: bool = False, cubes: bool = True) -> Protocol:
+    """Every block writes its part, the cores of the rank meet, and every block reads all parts.
+
+    ``skips``: block 0 does not come; ``cubes``: the cubes come, as far as the function is theirs.
+    """
+    p, _ = started("on one rank")
+    parts = p.parameter("parts", low=1, meaning="blocks of a rank")
+    buffer = p.region("buffer", RegionKind.PRIVATE, parts * BYTES)
+    work = p.region("work", RegionKind.INPUT, parts * BYTES)
+    aiv, aic = p.role(Role.AIV), p.role(Role.AIC)
+
+    def part(index: Expr) -> tuple[Address, Origin]:
+        return Address(buffer, index * BYTES), Origin(p.rank, Address(work, index * BYTES))
+
+    place, origin = part(p.block)
+    aiv.write(Pipe.MTE3, window(place, BYTES, origin=origin))
+    with aiv.when(p.block > 0 if skips else 1):
+        aiv.barrier(function)
+    if cubes:
+        aic.barrier(function)
+    with aiv.loop("i", parts) as i:
+        place, origin = part(i)
+        aiv.read(Pipe.MTE2, window(place, BYTES, origin=origin))
+    return p.build()
+
+
+def across_ranks(*, function: str) -> Protocol:
+    """Every rank puts to the next one, which reads after a barrier of all ranks, or of its own cores."""
+    p, ranks = started("across ranks")
+    heap = Address(p.region("heap", RegionKind.SHARED, BYTES), as_expr(0))
+    source = Address(p.region("source", RegionKind.INPUT, BYTES), as_expr(0))
+    aiv = p.role(Role.AIV)
+    to, sender = (p.rank + 1) % ranks, (p.rank + ranks - 1) % ranks
+    aiv.put(to, heap, source, BYTES)
+    aiv.quiet(to)
+    aiv.barrier(function)
+    aiv.read(Pipe.MTE2, window(heap, BYTES, origin=Origin(sender, source)))
+    return p.build()

@@ -34,8 +34,11 @@ def handed_on(*, by: str) -> Protocol:
     return p.build()
 
 
-def set_again(*, awaited: bool, drained: bool) -> Protocol:
-    """An event is set, perhaps awaited, and set again; the core may empty its pipes at the end."""
+def set_again(*, awaited: bool, drain: str = "nothing") -> Protocol:
+    """An event is set, perhaps awaited, and set again; in the end the core may empty its pipes.
+
+    ``drain``: by a pipe barrier, by a barrier of all ranks, or not.
+    """
     p = started("set again")
     aiv = p.role(Role.AIV)
     if awaited:
@@ -49,6 +52,8 @@ def set_again(*, awaited: bool, drained: bool) -> Protocol:
             aiv.set_event(Pipe.MTE2, Pipe.V, 0)
         for _ in range(2):
             aiv.wait_event(Pipe.MTE2, Pipe.V, 0)
-    if drained:
+    if drain == "pipe barrier":
         aiv.pipe_barrier()
+    elif drain == "barrier":
+        aiv.barrier()
     return p.build()

@@ -136,16 +136,21 @@ def scalar_set(*, mode: int, drained: bool) -> Protocol:
 def changed_mode(*, form: str) -> Protocol:
     """The vector sets an id for its cube, and then in mode 0 for all vectors.
 
-    ``form``: at once, after the cube's answer, or with another id.
+    ``form``: at once, after the cube's answer, with another id, or in another launch, where the cube
+    may have left the last set over.
     """
     p = started("changed mode")
     aiv, aic = p.role(Role.AIV), p.role(Role.AIC)
-    aiv.set_flag(Pipe.MTE3, 0)
-    aic.wait_flag(Pipe.FIX, 0)
+    by_launch = form.startswith("another launch")
+    with aiv.when(p.launch.eq(0) if by_launch else 1):
+        aiv.set_flag(Pipe.MTE3, 0)
+    with aic.when(0 if form.endswith("left over") else p.launch.eq(0) if by_launch else 1):
+        aic.wait_flag(Pipe.FIX, 0)
     if form == "after an answer":
         aic.set_flag(Pipe.FIX, 1)
         aiv.wait_flag(Pipe.MTE3, 1)
     flag = 2 if form == "another id" else 0
-    aiv.set_flag(Pipe.MTE3, flag, mode=0)
-    aiv.wait_flag(Pipe.MTE2, flag, mode=0)
+    with aiv.when(p.launch.eq(1) if by_launch else 1):
+        aiv.set_flag(Pipe.MTE3, flag, mode=0)
+        aiv.wait_flag(Pipe.MTE2, flag, mode=0)
     return p.build()

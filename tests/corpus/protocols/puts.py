@@ -1,14 +1,15 @@
 """Faults of puts: completion, order, place, size and number."""
 
 from mc2proof.protocol.builder import ProtocolBuilder, window
-from mc2proof.protocol.expr import Expr, as_expr, both
+from mc2proof.protocol.cinteger import CType
+from mc2proof.protocol.expr import Expr, as_expr, both, cast
 from mc2proof.protocol.program import Address, Mode, Origin, Pipe, Protocol, RegionKind, Role
 
 BYTES = 8
 
 
-def started(name: str) -> tuple[ProtocolBuilder, Expr]:
-    p = ProtocolBuilder(name)
+def started(name: str, *, vectors: int = 1) -> tuple[ProtocolBuilder, Expr]:
+    p = ProtocolBuilder(name, vectors_per_cube=vectors)
     ranks = p.parameter("ranks", low=1)
     p.parameter("blocks", low=1)
     return p, ranks
@@ -167,4 +168,206 @@ def wrong_target(*, target: str) -> Protocol:
     aiv.quiet(to)
     aiv.barrier()
     aiv.read(Pipe.MTE2, window(place, BYTES, origin=Origin(sender, source)))
+    return p.build()
+
+
+def by_two_vectors(*, in_turn: bool) -> Protocol:
+    """Both vectors of a block post to one peer, at once, or the second when the cube says that it may."""
+    p, ranks = started("by two vectors", vectors=2)
+    heap = p.region("heap", RegionKind.SHARED, 2 * BYTES)
+    source = p.region("source", RegionKind.INPUT, 2 * BYTES)
+    aiv, aic = p.role(Role.AIV), p.role(Role.AIC)
+    to, sender = (p.rank + 1) % ranks, (p.rank + ranks - 1) % ranks
+    if in_turn:
+        with aiv.when(p.sub.eq(1)):
+            aiv.wait_flag(Pipe.MTE3, 0, mode=4)
+        aic.wait_flag(Pipe.FIX, 0, mode=4)
+        aic.set_flag(Pipe.FIX, 16, mode=4)
+    aiv.put(to, Address(heap, p.sub * BYTES), Address(source, p.sub * BYTES), BYTES)
+    if in_turn:
+        with aiv.when(p.sub.eq(0)):
+            aiv.set_flag(Pipe.MTE3, 0, mode=4)
+    aiv.quiet(to)
+    aiv.barrier()
+    origin = Origin(sender, Address(source, p.sub * BYTES))
+    aiv.read(Pipe.MTE2, window(Address(heap, p.sub * BYTES), BYTES, origin=origin))
+    return p.build()
+
+
+def two_requests(*, quiet_between: bool, same: bool = False) -> Protocol:
+    """Two requests of one core into the same bytes; the second one brings other data, or the same."""
+    p, ranks = started("two requests")
+    heap = Address(p.region("heap", RegionKind.SHARED, BYTES), as_expr(0))
+    source = p.region("source", RegionKind.INPUT, 2 * BYTES)
+    aiv = p.role(Role.AIV)
+    to, sender = (p.rank + 1) % ranks, (p.rank + ranks - 1) % ranks
+    last = Address(source, as_expr(BYTES))
+    aiv.put(to, heap, last if same else Address(source, as_expr(0)), BYTES)
+    if quiet_between:
+        aiv.quiet(to)
+    aiv.put(to, heap, last, BYTES)
+    aiv.quiet(to)
+    aiv.barrier()
+    aiv.read(Pipe.MTE2, window(heap, BYTES, origin=Origin(sender, last)))
+    return p.build()
+
+
+def batch(*, quiet_after: int) -> Protocol:
+    """Two requests and one quiet, which covers those before it and no others."""
+    p, ranks = started("batch")
+    heap = p.region("heap", RegionKind.SHARED, 2 * BYTES)
+    source = p.region("source", RegionKind.INPUT, 2 * BYTES)
+    aiv = p.role(Role.AIV)
+    to, sender = (p.rank + 1) % ranks, (p.rank + ranks - 1) % ranks
+    parts = [as_expr(0), as_expr(BYTES)]
+    for number, part in enumerate(parts, 1):
+        aiv.put(to, Address(heap, part), Address(source, part), BYTES)
+        if number == quiet_after:
+            aiv.quiet(to)
+    aiv.barrier()
+    for part in parts:
+        aiv.read(Pipe.MTE2, window(Address(heap, part), BYTES, origin=Origin(sender, Address(source, part))))
+    return p.build()
+
+
+def reused_source(*, quiet_between: bool) -> Protocol:
+    """One buffer is filled and sent twice; a put reads its source until it is complete."""
+    p, ranks = started("reused source")
+    heap = p.region("heap", RegionKind.SHARED, 2 * BYTES)
+    buffer = Address(p.region("buffer", RegionKind.PRIVATE, BYTES), as_expr(0))
+    aiv = p.role(Role.AIV)
+    to, sender = (p.rank + 1) % ranks, (p.rank + ranks - 1) % ranks
+    for turn in (0, 1):
+        aiv.write(Pipe.MTE3, window(buffer, BYTES))
+        aiv.put(to, Address(heap, as_expr(turn * BYTES)), buffer, BYTES)
+        if quiet_between or turn == 1:
+            aiv.quiet(to)
+    aiv.barrier()
+    for turn in (0, 1):
+        place = Address(heap, as_expr(turn * BYTES))
+        aiv.read(Pipe.MTE2, window(place, BYTES, origin=Origin(sender, buffer)))
+    return p.build()
+
+
+def sized() -> Protocol:
+    """A request between a source and a heap of given sizes."""
+    p, ranks = started("sized")
+    sizes = {n: p.parameter(n) for n in ("size", "source_bytes", "heap_bytes")}
+    heap = Address(p.region("heap", RegionKind.SHARED, sizes["heap_bytes"]), as_expr(0))
+    source = Address(p.region("source", RegionKind.INPUT, sizes["source_bytes"]), as_expr(0))
+    aiv = p.role(Role.AIV)
+    to, sender = (p.rank + 1) % ranks, (p.rank + ranks - 1) % ranks
+    aiv.put(to, heap, source, sizes["size"])
+    aiv.quiet(to)
+    aiv.barrier()
+    aiv.read(Pipe.MTE2, window(heap, sizes["size"], origin=Origin(sender, source)))
+    return p.build()
+
+
+def based(*, alignment: int) -> Protocol:
+    """A request into a heap whose base is a multiple of ``alignment``."""
+    p, ranks = started("based")
+    heap = Address(p.region("heap", RegionKind.SHARED, BYTES, alignment=alignment), as_expr(0))
+    source = Address(p.region("source", RegionKind.INPUT, BYTES), as_expr(0))
+    aiv = p.role(Role.AIV)
+    to, sender = (p.rank + 1) % ranks, (p.rank + ranks - 1) % ranks
+    aiv.put(to, heap, source, BYTES)
+    aiv.quiet(to)
+    aiv.barrier()
+    aiv.read(Pipe.MTE2, window(heap, BYTES, origin=Origin(sender, source)))
+    return p.build()
+
+
+def own_slot(*, skipped: bool) -> Protocol:
+    """Every rank puts to all others and reads all slots, or all but its own, which nobody writes."""
+    p, ranks = started("own slot")
+    heap = p.region("heap", RegionKind.SHARED, ranks * BYTES)
+    source = Address(p.region("source", RegionKind.INPUT, BYTES), as_expr(0))
+    aiv = p.role(Role.AIV)
+    with aiv.loop("peer", ranks) as peer, aiv.when(peer.ne(p.rank)):
+        aiv.put(peer, Address(heap, p.rank * BYTES), source, BYTES)
+        aiv.quiet(peer)
+    aiv.barrier()
+    with aiv.loop("s", ranks) as s, aiv.when(s.ne(p.rank) if skipped else 1):
+        aiv.read(Pipe.MTE2, window(Address(heap, s * BYTES), BYTES, origin=Origin(s, source)))
+    return p.build()
+
+
+def narrow_offset(*, wide: bool) -> Protocol:
+    """The sender computes its offsets in 32 bits without sign, or in 64; the reader in 64."""
+    p, ranks = started("narrow offset")
+    stride, tiles = p.parameter("stride"), p.parameter("tiles")
+    heap = p.region("heap", RegionKind.SHARED)
+    source = p.region("source", RegionKind.INPUT, tiles * BYTES)
+    aiv = p.role(Role.AIV)
+    to, sender = (p.rank + 1) % ranks, (p.rank + ranks - 1) % ranks
+    width = CType.I64 if wide else CType.U32
+    with aiv.loop("t", tiles) as t:
+        offset = cast(width, t) * cast(width, stride)
+        aiv.put(to, Address(heap, offset), Address(source, t * BYTES), BYTES)
+        aiv.quiet(to)
+    aiv.barrier()
+    with aiv.loop("t", tiles) as t:
+        origin = Origin(sender, Address(source, t * BYTES))
+        aiv.read(Pipe.MTE2, window(Address(heap, t * stride), BYTES, origin=origin))
+    return p.build()
+
+
+def neighbour() -> Protocol:
+    """Every rank puts to the one ``shift`` behind it and reads what must be from the one before it."""
+    p, ranks = started("neighbour")
+    shift = p.parameter("shift")
+    heap = Address(p.region("heap", RegionKind.SHARED, BYTES), as_expr(0))
+    source = Address(p.region("source", RegionKind.INPUT, BYTES), as_expr(0))
+    aiv = p.role(Role.AIV)
+    to, sender = (p.rank + shift) % ranks, (p.rank + ranks - 1) % ranks
+    aiv.put(to, heap, source, BYTES)
+    aiv.quiet(to)
+    aiv.barrier()
+    aiv.read(Pipe.MTE2, window(heap, BYTES, origin=Origin(sender, source)))
+    return p.build()
+
+
+def remainder() -> Protocol:
+    """A head and the rest of ``total`` bytes: the rest is negative where the head is too long."""
+    p, ranks = started("remainder")
+    total, head = p.parameter("total"), p.parameter("head")
+    heap = p.region("heap", RegionKind.SHARED, 2 * total)
+    source = p.region("source", RegionKind.INPUT, 2 * total)
+    aiv = p.role(Role.AIV)
+    to, sender = (p.rank + 1) % ranks, (p.rank + ranks - 1) % ranks
+    for begin, size in ((as_expr(0), head), (head, total - head)):
+        aiv.put(to, Address(heap, begin), Address(source, begin), size)
+    aiv.quiet(to)
+    aiv.barrier()
+    origin = Origin(sender, Address(source, as_expr(0)))
+    aiv.read(Pipe.MTE2, window(Address(heap, as_expr(0)), total, origin=origin))
+    return p.build()
+
+
+def output_tiles(*, twice: bool = False) -> Protocol:
+    """The cube writes ``done`` of ``tiles`` tiles of the output, the last one perhaps twice."""
+    p, _ = started("output tiles")
+    tiles, done = p.parameter("tiles", low=1), p.parameter("done", low=1)
+    output = p.region("output", RegionKind.OUTPUT, tiles * BYTES, covered=True)
+    aic = p.role(Role.AIC)
+    with aic.loop("t", done) as t:
+        aic.write(Pipe.FIX, window(Address(output, t * BYTES), BYTES))
+    if twice:
+        aic.write(Pipe.FIX, window(Address(output, (done - 1) * BYTES), BYTES))
+    return p.build()
+
+
+def late_quiet(*, late: bool) -> Protocol:
+    """A request whose quiet comes behind it, or at the beginning of the next launch and at no end."""
+    p, ranks = started("late quiet")
+    heap = Address(p.region("heap", RegionKind.SHARED, BYTES), as_expr(0))
+    source = Address(p.region("source", RegionKind.INPUT, BYTES), as_expr(0))
+    aiv = p.role(Role.AIV)
+    to = (p.rank + 1) % ranks
+    if late:
+        aiv.quiet(to)
+    aiv.put(to, heap, source, BYTES)
+    if not late:
+        aiv.quiet(to)
     return p.build()

@@ -1,7 +1,7 @@
 """Faults of buffers that are used again: rings between ranks, FIFOs between the cores of a block."""
 
 from mc2proof.protocol.builder import ProtocolBuilder, segment_index, window
-from mc2proof.protocol.expr import Expr
+from mc2proof.protocol.expr import Expr, select
 from mc2proof.protocol.program import Address, Origin, Pipe, Protocol, RegionKind, Role
 
 BYTES = 8
@@ -97,8 +97,12 @@ def ring(
     wait_pipe: str = "MTE3",
     release_pipe: str = "FIX",
     mask: bool = False,
+    last: bool = False,
 ) -> Protocol:
-    """Every rank puts tile t into slot t of its peers' rings; a slot is free when all have read it."""
+    """Every rank puts tile t into slot t of its peers' rings; a slot is free when all have read it.
+
+    ``last``: before it ends, every rank waits until its cube has read the last tiles, and meets all.
+    """
     p = ProtocolBuilder("ring")
     ranks = p.parameter("ranks", low=1)
     p.parameter("blocks", low=1)
@@ -124,6 +128,10 @@ def ring(
             aiv.quiet(peer)
         aiv.barrier()
         aiv.set_flag(Pipe.MTE3, t)
+    if last:
+        with aiv.loop("t", tiles, start=select(tiles > stages, tiles - stages, 0)) as t:
+            aiv.wait_flag(Pipe.MTE3, t)
+        aiv.barrier()
     with aic.loop("t", tiles) as t:
         aic.wait_flag(Pipe.MTE2, t)
         origin = Origin(s, Address(source, t * BYTES))
@@ -135,6 +143,6 @@ def ring(
             writes=[window(Address(output, t * BYTES), BYTES)],
         )
         if wait:
-            with aic.when(t + stages < tiles):
+            with aic.when(1 if last else t + stages < tiles):
                 aic.set_flag(Pipe[release_pipe], t)
     return p.build()
