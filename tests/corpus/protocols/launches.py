@@ -152,3 +152,33 @@ def batched_credits(*, drain: bool) -> Protocol:
         with aiv.when(((i + 1) % period).eq(0)):
             aiv.set_flag(Pipe.MTE2, free)
     return p.build()
+
+
+def set_ahead() -> Protocol:
+    """The first launch sets for itself and for the next one; each waits once."""
+    p, _ = started("set ahead")
+    aic, aiv = p.role(Role.AIC), p.role(Role.AIV)
+    with aic.when(p.launch.eq(0)):
+        for _ in range(2):
+            aic.set_flag(Pipe.FIX, 0)
+    aiv.wait_flag(Pipe.MTE2, 0)
+    return p.build()
+
+
+def delivered_once(*, once: bool) -> Protocol:
+    """Every launch reads what its neighbour sends, which perhaps only the first one does.
+
+    The inputs may differ from launch to launch: what the first one brought is not what the second needs.
+    """
+    p, ranks = started("delivered once")
+    heap = Address(p.region("heap", RegionKind.SHARED, BYTES), as_expr(0))
+    source = Address(p.region("source", RegionKind.INPUT, BYTES), as_expr(0))
+    aiv = p.role(Role.AIV)
+    to, sender = (p.rank + 1) % ranks, (p.rank + ranks - 1) % ranks
+    with aiv.when(p.launch.eq(0) if once else 1):
+        aiv.put(to, heap, source, BYTES)
+        aiv.quiet(to)
+    aiv.barrier()
+    aiv.read(Pipe.MTE2, window(heap, BYTES, origin=Origin(sender, source)))
+    aiv.barrier()
+    return p.build()

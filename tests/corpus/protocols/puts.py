@@ -2,7 +2,7 @@
 
 from mc2proof.protocol.builder import ProtocolBuilder, window
 from mc2proof.protocol.cinteger import CType
-from mc2proof.protocol.expr import Expr, as_expr, both, cast
+from mc2proof.protocol.expr import Expr, as_expr, both, cast, either
 from mc2proof.protocol.program import Address, Mode, Origin, Pipe, Protocol, RegionKind, Role
 
 BYTES = 8
@@ -345,13 +345,16 @@ def remainder() -> Protocol:
     return p.build()
 
 
-def output_tiles(*, twice: bool = False) -> Protocol:
-    """The cube writes ``done`` of ``tiles`` tiles of the output, the last one perhaps twice."""
+def output_tiles(*, twice: bool = False, once: bool = False) -> Protocol:
+    """The cube writes ``done`` of ``tiles`` tiles of the output; the last one perhaps twice.
+
+    ``once``: all but the first tile in the first launch only.
+    """
     p, _ = started("output tiles")
     tiles, done = p.parameter("tiles", low=1), p.parameter("done", low=1)
     output = p.region("output", RegionKind.OUTPUT, tiles * BYTES, covered=True)
     aic = p.role(Role.AIC)
-    with aic.loop("t", done) as t:
+    with aic.loop("t", done) as t, aic.when(either(t.eq(0), p.launch.eq(0)) if once else 1):
         aic.write(Pipe.FIX, window(Address(output, t * BYTES), BYTES))
     if twice:
         aic.write(Pipe.FIX, window(Address(output, (done - 1) * BYTES), BYTES))
