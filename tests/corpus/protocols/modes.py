@@ -105,15 +105,13 @@ def partners(*, from_cube: bool, second: int) -> Protocol:
     return p.build()
 
 
-def one_partner(*, mode: int = 4, vectors: int = 2, role: str = "AIV") -> Protocol:
-    """One set and one wait in a mode that the hardware has, or has not."""
+def one_partner(*, mode: int = 4, wait_mode: int | None = None, vectors: int = 2) -> Protocol:
+    """One set and one wait in a mode that the hardware has, or has not; the wait perhaps in another."""
     p = started("one partner", vectors=vectors)
     aiv, aic = p.role(Role.AIV), p.role(Role.AIC)
-    setter, waiter = (aiv, aic) if role == "AIV" else (aic, aiv)
-    with setter.when(p.sub.eq(0)):
-        setter.set_flag(OUT[Role[role]], 0, mode=mode)
-    with waiter.when(p.sub.eq(0)):
-        waiter.wait_flag(Pipe.MTE2, 0, mode=mode)
+    with aiv.when(p.sub.eq(0)):
+        aiv.set_flag(Pipe.MTE3, 0, mode=mode)
+    aic.wait_flag(Pipe.MTE2, 0, mode=mode if wait_mode is None else wait_mode)
     return p.build()
 
 
