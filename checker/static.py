@@ -37,7 +37,9 @@ class Fault:
 def cores_named(instance: Instance, cores: Iterable[int]) -> str:
     """A short name for several cores: their role and ranks."""
     ids = [instance.cores[c].id for c in cores]
-    roles = sorted({i.role.name for i in ids})
+    subs = {i.sub for i in ids if i.role is Role.AIV}
+    one_of_two = f" {min(subs)}" if len(subs) == 1 and instance.protocol.vectors_per_cube == 2 else ""
+    roles = sorted({i.role.name + (one_of_two if i.role is Role.AIV else "") for i in ids})
     ranks = sorted({i.rank for i in ids})
     word = "rank" if len(ranks) == 1 else "ranks"
     return f"{'/'.join(roles)} of {word} {numbers(ranks)}"

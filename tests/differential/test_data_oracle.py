@@ -137,7 +137,7 @@ def assert_worth_it(found: list[Compared], protocols: int) -> None:
 
 
 def test_what_is_seen_is_what_the_rows_say() -> None:
-    assert_worth_it(list(compared(range(120))), 120)
+    assert_worth_it(list(compared(range(90))), 90)
 
 
 @pytest.mark.long
@@ -148,7 +148,7 @@ def test_what_is_seen_of_800_protocols_is_what_the_rows_say() -> None:
 def test_trying_less_sees_the_same() -> None:
     """What the oracle does at once makes no difference to what is seen."""
     done = 0
-    for number in range(40):
+    for number in range(25):
         _, instance = small_instance(number)
         plain = Oracle(instance, reduce=False)
         if plain.explore(3_000):
@@ -156,4 +156,4 @@ def test_trying_less_sees_the_same() -> None:
             assert reduced.explore(3_000)
             assert reduced.seen == plain.seen, f"protocol {number}"
             done += 1
-    assert done >= 4
+    assert done >= 3

@@ -85,13 +85,13 @@ def test_nothing_to_balance(start: Start, instantiate: Instantiate) -> None:
     ("mode", "sets", "waits", "expected"),
     [
         (2, (1, 1), 1, []),
-        (2, (2, 1), 1, [("set-without-wait", "1 set of flag 3 by the AIV of rank 0 counts only when")]),
-        (2, (3, 1), 1, [("set-without-wait", "2 sets of flag 3 by the AIV of rank 0 count only when")]),
-        (2, (2, 2), 1, [("set-without-wait", "1 set of flag 3 by the AIV of rank 0 is never waited for")]),
+        (2, (2, 1), 1, [("set-without-wait", "1 set of flag 3 by the AIV 0 of rank 0 counts only when")]),
+        (2, (3, 1), 1, [("set-without-wait", "2 sets of flag 3 by the AIV 0 of rank 0 count only when")]),
+        (2, (2, 2), 1, [("set-without-wait", "1 set of flag 3 by the AIV 0 of rank 0 is never waited for")]),
         (2, (1, 0), 1, [("wait-without-set", "1 wait for flag 3 by the AIC of rank 0 has no set"),
-                        ("set-without-wait", "1 set of flag 3 by the AIV of rank 0 counts only when")]),
+                        ("set-without-wait", "1 set of flag 3 by the AIV 0 of rank 0 counts only when")]),
         (0, (1, 1), 1, []),
-        (0, (2, 1), 1, [("set-without-wait", "1 set of flag 3 by the AIV of rank 0 counts only when")]),
+        (0, (2, 1), 1, [("set-without-wait", "1 set of flag 3 by the AIV 0 of rank 0 counts only when")]),
         (1, (1, 1), 2, [("wait-without-set", "2 waits for flag 3 by the AIV of rank 0 have no set")]),
     ],
 )  # fmt: skip
@@ -121,7 +121,7 @@ def test_a_mode_4_flag_is_one_aivs_own(start: Start, instantiate: Instantiate) -
     p.role(Role.AIV).set_flag(Pipe.MTE3, 3, mode=4)
     p.role(Role.AIC).wait_flag(Pipe.MTE2, 19, mode=4)
     (fault,) = flag_balance(synchronise(instantiate(p.build()))) or []
-    assert fault.message == "1 set of flag 3 by the AIV of rank 0 is never waited for"
+    assert fault.message == "1 set of flag 3 by the AIV 0 of rank 0 is never waited for"
     p.role(Role.AIC).wait_flag(Pipe.MTE2, 3, mode=4)
     assert flag_balance(synchronise(instantiate(p.build()))) == []
 

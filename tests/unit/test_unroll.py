@@ -153,9 +153,10 @@ def predicted(protocol: Protocol, values: Mapping[str, Value]) -> int:
     assert isinstance(ranks, int)
     assert isinstance(blocks, int)
     return sum(
-        generate(protocol, program, role, complete, Setup(), barriers).predicted * ranks * blocks
+        generate(protocol, program, role, complete, Setup(), barriers).predicted
+        * ranks * blocks * (protocol.vectors_per_cube if role is Role.AIV else 1)
         for role, program in protocol.programs.items()
-    )
+    )  # fmt: skip
 
 
 @settings(max_examples=100)
