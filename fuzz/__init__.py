@@ -1,1 +1,1 @@
-"""What can be run of a protocol: the executable numpy model is to come; nothing is here yet."""
+"""What can be run of a protocol: faults put in, instances with data; the numpy model is to come."""

@@ -73,6 +73,7 @@ class Memory:
         self._cells: dict[Access, tuple[tuple[int, int], ...]] = {}
 
     def initial(self) -> Contents:
+        """Every byte holds itself, as of the first launch."""
         return tuple((*place, 0) for place in self.places)
 
     def cells(self, access: Access) -> tuple[tuple[int, int], ...]:
@@ -121,6 +122,7 @@ class Oracle:
     # --- runs ---------------------------------------------------------------------------------
 
     def start(self) -> Snapshot:
+        """Before the first action."""
         nothing: History = ((),) * len(self.memory.places)
         return Snapshot(self.machine.initial(), self.memory.initial(), nothing, frozenset())
 
@@ -157,6 +159,10 @@ class Oracle:
         return actions
 
     def _at_once(self, state: State, action: Action) -> bool:
+        """Whether ``action`` stays possible, commutes with all others, and shows nothing by its time.
+
+        What is seen in a timing that has it later is then seen in one that has it now.
+        """
         if action.kind is ActionKind.EFFECT:
             return not self.machine.merges
         if action.kind is ActionKind.MEET:
@@ -253,7 +259,10 @@ class Oracle:
                     now.cells[cell] = _moved(access, into, event.launch) if kept else "unknown"
 
     def _source_is_gone(self, event: Event, now: Now) -> bool:
-        """Whether a request lands after its rank was given the inputs of the next launch."""
+        """Whether a request lands after its rank was given the inputs of the next launch.
+
+        Also of one that sends on what is no input: what it leaves has no known origin.
+        """
         return any(
             now.cells[cell] != (*self.memory.places[cell], event.launch)
             for source in event.reads

@@ -1,4 +1,4 @@
-"""The base protocols are safe where they are meant to be; every mutation applies to some of them."""
+"""The base protocols are safe where they are meant to be, every mutation applies, data tells faults."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from mc2proof.checker.properties import rows_for
 from mc2proof.checker.report import Verdict
 from mc2proof.checker.rows import rows
 from mc2proof.fuzz.bases import BASES, ONE_LAUNCH
+from mc2proof.fuzz.data import Oracle, Seen
 from mc2proof.fuzz.mutants import MUTATIONS, mutate
+from mc2proof.protocol.profile import BarrierAll
 from mc2proof.protocol.program import Protocol, SetFlag, WaitFlag, statements
 from mc2proof.protocol.setup import Setup
 from mc2proof.protocol.unroll import Limits, unroll
@@ -90,3 +92,46 @@ def test_a_mutant_is_changed_as_it_says_and_the_same_each_time(first: str) -> No
         assert mutant.changes[0].startswith(f"{first} ")
         assert mutant.protocol.programs != protocol.programs
         assert mutate(protocol, Random(name), first=first) == mutant
+
+
+# --- data -------------------------------------------------------------------------------------
+
+
+def seen(
+    name: str, *, first: str | None = None, blocks: int = 1, tiles: int = 1, **setup: object
+) -> set[Seen]:
+    """What is seen of base ``name`` at 2 ranks and depth 1, changed by mutation ``first`` if given."""
+    protocol = mutate(BASES[name], Random(0), first=first).protocol if first else BASES[name]
+    values = {"ranks": 2, "blocks": blocks, "buffer_size": 1, "tile_cnt": tiles}
+    oracle = Oracle(unroll(protocol, values, Setup(**setup)))  # type: ignore[arg-type]
+    oracle.explore(20_000)
+    return oracle.seen
+
+
+def test_nothing_is_seen_of_a_safe_protocol() -> None:
+    assert seen("fan-out, flag per tile", tiles=2) == set()
+    assert seen("fan-out, closed", launches=2) == set()
+
+
+def test_a_launch_that_nothing_closes_is_overwritten_by_the_next() -> None:
+    assert seen("fan-out, flag per tile", launches=2) == {Seen.RELAUNCHED}
+
+
+def test_a_barrier_that_drains_nothing_lets_the_next_tile_in() -> None:
+    assert Seen.OVERWRITTEN in seen("fan-out, flag per tile", tiles=2, barrier_all=BarrierAll.SOFT)
+
+
+def test_a_request_without_a_quiet_is_late_and_left_open() -> None:
+    assert seen("fan-out, flag per tile", first="no quiet") == {Seen.EARLY, Seen.OPEN}
+    late = seen("fan-out, flag per tile", first="no quiet", tiles=2)
+    assert late >= {Seen.EARLY, Seen.OPEN, Seen.TORN}
+    between = seen("fan-out, flag per tile", first="no quiet", launches=2)
+    assert between >= {Seen.EARLY, Seen.OPEN, Seen.TORN_BETWEEN}
+
+
+def test_single_runs_see_what_all_of_them_do() -> None:
+    values = {"ranks": 2, "blocks": 1, "buffer_size": 1, "tile_cnt": 1}
+    oracle = Oracle(unroll(BASES["fan-out, flag per tile"], values, Setup(launches=2)))
+    for seed in range(100):
+        oracle.run(Random(seed))
+    assert oracle.seen == {Seen.RELAUNCHED}
