@@ -29,7 +29,7 @@ def assumptions_of(
     if setup.profile.cores is None and any(isinstance(s, Barrier) for s in used):
         text = "every launched block has an AI core of its own (--cores checks it)"
         notes.append(AssumptionNote("blocks-resident", text))
-    if analysis is not None and blocks_exceed_cores(analysis.instance):
+    if analysis is not None and blocks_exceed_cores(analysis.sync):
         text = "the rows other than deadlock-freedom are about blocks that all run at once"
         notes.append(AssumptionNote("blocks-resident", text, warning=True))
     notes += [AssumptionNote("injected-fault", _FAULT_TEXTS[f]) for f in Injected if f in setup.faults]

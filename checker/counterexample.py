@@ -8,12 +8,12 @@ Machine has not replayed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..protocol.errors import TraceError
 from ..protocol.evaluate import Value
 from ..protocol.instance import Instance, Kind
-from ..protocol.machine import Action, ActionKind, Moment, Phase
+from ..protocol.machine import Action, ActionKind, Machine, Moment, Phase
 from ..protocol.order import PIPES
 from ..protocol.program import Pipe
 from ..protocol.replay import ShownStep, run
@@ -253,10 +253,42 @@ def _claim(failure: Failure) -> Claim:
     if obligation.counter is not None:
         counter = obligation.counter
         return Claim(counter=(*counter, obligation.cap))
-    first, then, _ = next(c for c in obligation.clauses_at(failure.case) if not c[2])
-    sync = failure.analysis.sync
-    pending = [] if first == NEVER else [_moment(sync, first)]
-    return Claim(happened=to_words([_moment(sync, then)]), pending=to_words(pending))
+    open_clauses = [c for c in obligation.clauses_at(failure.case) if not c[2]]
+    sync, shown = failure.analysis.sync, set(failure.points)
+    first, then, _ = open_clauses[0]
+    happened, pending = [then], [] if first == NEVER else [first]
+    if obligation.at_once:
+        happened += [p for p in obligation.thens_at(failure.case) if p in shown and p != then]
+        pending += [p for p in obligation.firsts_at(failure.case) if p not in shown and p != first]
+    return Claim(
+        happened=to_words([_moment(sync, p) for p in happened]),
+        pending=to_words([_moment(sync, p) for p in pending]),
+    )
+
+
+def _until_passed(
+    failure: Failure, actions: list[Action], claim: Claim
+) -> tuple[Failure, Claim, list[Action]]:
+    """The timing up to where a counter passes its cap; where flags merge, the first that loses a set.
+
+    How a timing goes on from there is no longer what was asked for.
+    """
+    assert failure.obligation is not None
+    asked = [failure.obligation]
+    if failure.obligation.code == MERGED:
+        asked += [o for o in failure.analysis.obligations if o.code == MERGED]
+    caps = {o.counter: o for o in reversed(asked) if o.counter is not None}
+    machine = Machine(failure.analysis.instance)
+    state = machine.initial()
+    for number, action in enumerate(actions, 1):
+        if action not in machine.enabled(state):
+            break
+        state = machine.step(state, action)
+        for counter, obligation in caps.items():
+            if machine.has_passed(state, counter, obligation.cap):
+                passed = replace(failure, obligation=obligation)
+                return passed, _claim(passed), actions[:number]
+    return failure, claim, actions
 
 
 def _moment(sync: Sync, point: int) -> Moment:
@@ -269,9 +301,14 @@ def _shown(failure: Failure, property_name: str, code: str) -> Counterexample:
     instance = failure.analysis.instance
     actions = to_actions(failure.analysis.sync, failure.points)
     claim = _claim(failure)
-    steps, holds = run(instance, actions, claim)
+    if claim.counter is not None:
+        failure, claim, actions = _until_passed(failure, actions, claim)
+    try:
+        steps, holds = run(instance, actions, claim)
+    except TraceError as error:
+        raise AssertionError(f"the counterexample to {property_name} does not run: {error}") from error
     if not holds:
-        raise TraceError(f"internal: the counterexample to {property_name} does not replay")
+        raise AssertionError(f"the counterexample to {property_name} does not show what it claims")
     if failure.obligation is None:
         assert failure.stuck is not None
         conflict = conflict_of_stuck(failure.analysis, failure.stuck)

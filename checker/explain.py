@@ -69,9 +69,10 @@ def conflict_of(analysis: Analysis, obligation: Obligation, case: int) -> list[s
             ]
         case "foreign-data":
             reader, writer = actors[0].as_case(obligation, case, 0), actors[1]
+            other = "other data" if reader.event.launch == writer.event.launch else "data of another launch"
             return [
                 f"{reader.core} needs {reader.wanted()} in {access_name(reader.access)}{reader.at}",
-                f"but only other data goes there, such as {writer.wanted()} by {writer.core}{writer.at}",
+                f"but only {other} goes there, such as {writer.wanted()} by {writer.core}{writer.at}",
             ]
         case "request-not-complete":
             writer, reader = actors

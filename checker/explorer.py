@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ..protocol.flags import Counter, counter_of
 from ..protocol.instance import Kind
@@ -21,6 +22,13 @@ from .obligations import NEVER, Obligation
 
 POINTS_PER_STATE = 200
 """Instances with more than max_states / this many points are not even tried."""
+
+
+class _Moment(NamedTuple):
+    """A moment at which all ``thens`` have happened, the last of them now, and no other of ``firsts``."""
+
+    thens: frozenset[int]
+    firsts: frozenset[int]
 
 
 class Explorer:
@@ -49,6 +57,8 @@ class Explorer:
         self.asked: dict[int, int] = {}
         self.firsts: dict[int, set[int]] = defaultdict(set)
         self.caps: dict[Counter, int] = {}
+        self.moments: dict[int, set[_Moment]] = defaultdict(set)
+        self.met: set[_Moment] = set()
         for obligation in obligations:
             for index in range(obligation.width):
                 for first, then, _ in obligation.clauses_at(index):
@@ -56,6 +66,12 @@ class Explorer:
                         if point != NEVER:
                             self.asked.setdefault(point, len(self.asked))
                     self.firsts[then].add(first)
+                if obligation.at_once and self.sync.undetermined is not None:
+                    moment = _Moment(
+                        frozenset(obligation.thens_at(index)), frozenset(obligation.firsts_at(index))
+                    )
+                    for then in moment.thens:
+                        self.moments[then].add(moment)
             if obligation.counter is not None and not obligation.clauses:
                 self.caps[obligation.counter] = obligation.cap
         own_queue = {
@@ -113,6 +129,12 @@ class Explorer:
             for first in self.firsts.get(then, ()):
                 if first == NEVER or not happened >> self.asked[first] & 1:
                     self.unordered.add((first, then))
+            for moment in self.moments.get(then, ()):
+                missing = [first for first in moment.firsts if first != then]
+                if all(happened >> self.asked[p] & 1 for p in moment.thens) and not any(
+                    happened >> self.asked[p] & 1 for p in missing
+                ):
+                    self.met.add(moment)
         return happened
 
     def _note_counters(self, state: State) -> None:
@@ -138,9 +160,9 @@ class Explorer:
         core, event, _ = moments[0]
         what = self.sync.instance.cores[core].events[event]
         if what.kind in (Kind.WAIT_FLAG, Kind.WAIT_EVENT):
-            return not self.machine.merges and determinate(
-                self.sync, counter_of(self.sync.instance, core, what)
-            )
+            counter = counter_of(self.sync.instance, core, what)
+            alone = not self.machine.merges and determinate(self.sync, counter)
+            return alone and counter not in self.caps  # a wait taken early hides how high it rose
         if what.kind is Kind.QUIET:
             return not self.machine.quiet_waits or (core, event) in self.quiet_alone
         # a request in flight holds back the quiets of its queue
@@ -163,10 +185,15 @@ class Explorer:
     def _is_violated(self, obligation: Obligation) -> bool:
         if not obligation.clauses:
             return obligation.counter in self.passed
-        return any(
-            all(
-                ((first, then) not in self.unordered) == ordered
-                for first, then, ordered in obligation.clauses_at(index)
-            )
-            for index in range(obligation.width)
+        return any(self._holds(obligation, index) for index in range(obligation.width))
+
+    def _holds(self, obligation: Obligation, index: int) -> bool:
+        """Whether all clauses hold for equal core ``index``, in one timing if they have to."""
+        if obligation.at_once and self.sync.undetermined is not None:
+            moment = _Moment(frozenset(obligation.thens_at(index)), frozenset(obligation.firsts_at(index)))
+            if moment.thens and moment not in self.met:
+                return False
+        return all(
+            ((first, then) not in self.unordered) == ordered
+            for first, then, ordered in obligation.clauses_at(index)
         )

@@ -6,7 +6,7 @@ Used by `analysis`, beside `obligations`, which pairs accesses of memory.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ..protocol.flags import Counter
 from ..protocol.instance import Access, Kind
@@ -69,15 +69,43 @@ def _drained_later(sync: Sync, use: Use) -> bool:
 
 def _mode_changes(sync: Sync) -> Iterator[Obligation]:
     """A core uses an id in another mode only when all its earlier sets and waits of it are done."""
-    for uses in _uses_by_id(sync).values():
+    for (core, _), uses in _uses_by_id(sync).items():
         if len({mode for mode, _ in uses}) < 2:
             continue
         for number, (mode, use) in enumerate(uses):
-            for other, earlier in uses[:number]:
-                if other != mode:
-                    clause = Clause((earlier.point,), (use.point,))
-                    actors = (_place(sync, use), _place(sync, earlier))
-                    yield Obligation("flag-range", "mode-change", (clause,), actors)
+            before = [earlier for other, earlier in uses[:number] if other != mode]
+            for earlier, clauses in _done(sync, core, before, use.point):
+                actors = (_place(sync, use), _place(sync, earlier))
+                yield Obligation("flag-range", "mode-change", clauses, actors, at_once=True)
+
+
+def _done(
+    sync: Sync, core: int, before: Sequence[Use], then: int
+) -> Iterator[tuple[Use, tuple[Clause, ...]]]:
+    """For what must be done before ``then``: clauses that all hold where it is not.
+
+    A wait is done when it has happened. Sets may take effect in any order, so that the k-th wait only
+    says that k of them have: all are done when the wait for the last has happened, at any receiver.
+    """
+    points = {use.point for use in before}
+    last: dict[Use, list[int]] = {}
+    for counter, sets in sync.sets.items():
+        own = [use for use in sets if use.core == core]
+        mine = [k for k, use in enumerate(own) if use.point in points]
+        if not mine:
+            continue
+        waits = sync.waits.get(counter, [])
+        if determinate(sync, counter):
+            released = waits[mine[-1]].point if mine[-1] < len(waits) else NEVER
+            last.setdefault(own[mine[-1]], []).append(released)
+        else:
+            for k in mine:
+                last.setdefault(own[k], []).append(own[k].point)
+    for use in before:
+        if sync.event_at(use.point).kind is Kind.WAIT_FLAG:
+            last[use] = [use.point]
+    for use, firsts in last.items():
+        yield use, tuple(Clause((first,), (then,)) for first in dict.fromkeys(firsts))
 
 
 def _uses_by_id(sync: Sync) -> dict[tuple[int, int], list[tuple[int, Use]]]:

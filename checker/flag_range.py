@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ..protocol.describe import numbers
 from ..protocol.instance import Absent, CoreId, Event, Instance, Kind
 from ..protocol.profile import Profile
-from ..protocol.program import Role, SetFlag, Span, WaitEvent, WaitFlag
+from ..protocol.program import Pipe, Role, SetFlag, Span, WaitEvent, WaitFlag
 from ..protocol.sync import Sync
 from .catalogue import severity_of
 from .pieces import distinct_cores
@@ -47,10 +47,14 @@ def flag_range(sync: Sync, *, strict_ids: bool) -> list[Fault] | None:
 
 @dataclass(frozen=True, slots=True)
 class _Taker:
-    """Something that uses flag counters itself: a barrier in use, or the Matmul API."""
+    """Something that uses flag counters itself: a barrier in use, or the Matmul API.
+
+    ``modes``: those whose counters it may use; a barrier of AIVs alone uses none of mode 4.
+    """
 
     name: str
     taken: dict[Role, frozenset[int]]
+    modes: frozenset[int] = frozenset({0, 1, 2, 4})
 
 
 def _takers(sync: Sync) -> list[_Taker]:
@@ -59,7 +63,11 @@ def _takers(sync: Sync) -> list[_Taker]:
     called = {meeting.function for meeting in sync.meetings}
     forms = {a.form.name: a.form for name, a in instance.barriers().items() if name in called}
     takers = [
-        _Taker(f"the {name} barrier", {role: forms[name].reserved_on(role, ratio) for role in Role})
+        _Taker(
+            f"the {name} barrier",
+            {role: forms[name].reserved_on(role, ratio) for role in Role},
+            frozenset({0, 1, 2} if forms[name].participants == {Role.AIV} else {0, 1, 2, 4}),
+        )
         for name in sorted(forms)
     ]
     objects = instance.profile.matmul_objects
@@ -92,7 +100,7 @@ def _flag_faults(
         yield "id-not-for-users", "", Severity.ERROR
     holder, counter = _counter_meant(core, event, half)
     for taker in takers:
-        if counter in taker.taken[holder]:
+        if counter in taker.taken[holder] and event.mode in taker.modes:
             about = f"{taker.name} itself uses that counter on the {holder.name}"
             yield "id-reserved", about, Severity.ERROR
         elif any(event.flag in ids for ids in taker.taken.values()):
@@ -154,15 +162,17 @@ def _absent_pipes(instance: Instance) -> Iterable[Fault]:
         by_place[entry.operation.span].append(entry.core.rank)
         chosen.setdefault(entry.operation.span, entry)
     for span, entry in chosen.items():
-        operation = entry.operation
+        operation, lacks = entry.operation, "lacks"
         if isinstance(operation, SetFlag | WaitFlag):
             what = "CrossCoreWaitFlag" if isinstance(operation, WaitFlag) else "CrossCoreSetFlag"
             pipes = f"{operation.pipe.value}, which"
+            if operation.pipe is Pipe.S:
+                pipes, lacks = f"{operation.pipe.value}, on which", f"cannot set in mode {operation.mode}"
         else:
             what = "WaitFlag" if isinstance(operation, WaitEvent) else "SetFlag"
             pipes = f"{operation.source.value} and {operation.target.value}, one of which"
         text = (
-            f"{what} names {pipes} an {entry.core.role.name} lacks: it compiles to nothing "
+            f"{what} names {pipes} an {entry.core.role.name} {lacks}: it compiles to nothing "
             f"(ranks {numbers(by_place[span])})"
         )
         yield Fault("absent-pipe", text, span)

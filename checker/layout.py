@@ -123,17 +123,20 @@ def _sizes(instance: Instance) -> Iterable[Fault]:
 
 
 def _bases(instance: Instance) -> Iterable[Fault]:
-    """Symmetric regions, to which requests go, whose stated base is not aligned as UDMA needs it."""
+    """Symmetric regions, to or from which requests go, whose stated base is not aligned as UDMA needs it."""
     wanted = instance.profile.base_alignment
-    targets: dict[str, Span] = {}
+    used: dict[str, Span] = {}
     for cores in distinct_cores(instance):
         for event in instance.cores[cores[0]].events:
             if event.kind is Kind.PUT:
-                targets.setdefault(event.writes[0].region, event.span or NOWHERE)
+                for access in (*event.writes, *event.reads):
+                    used.setdefault(access.region, event.span or NOWHERE)
     for region in instance.protocol.regions:
-        if region.alignment is not None and region.alignment % wanted and region.name in targets:
+        if region.kind is not RegionKind.SHARED or region.name not in used:
+            continue
+        if region.alignment is not None and region.alignment % wanted:
             text = f"{region.name} is aligned to {region.alignment} bytes: requests need a base on {wanted}"
-            yield Fault("base-misaligned", text, targets[region.name])
+            yield Fault("base-misaligned", text, used[region.name])
 
 
 @dataclass(frozen=True, slots=True)

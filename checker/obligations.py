@@ -42,7 +42,8 @@ class Clause(NamedTuple):
 class Obligation:
     """VIOLATED if, for one of its ``width`` equal cores, all ``clauses`` hold.
 
-    Or, where ``counter`` is given, if some timing takes that counter above ``cap``.
+    Or, where ``counter`` is given, if some timing takes that counter above ``cap``. ``at_once``: in
+    one timing; where all timings share one order, clauses that hold at all do.
     ``actors`` are the accesses it speaks of, in the order in which a reader wants them.
     """
 
@@ -53,10 +54,19 @@ class Obligation:
     width: int = 1
     counter: Counter | None = None
     cap: int = 0
+    at_once: bool = False
 
     def clauses_at(self, index: int) -> list[tuple[int, int, bool]]:
         """The clauses for equal core number ``index``."""
         return [(c.first[index % len(c.first)], c.then[index % len(c.then)], c.ordered) for c in self.clauses]
+
+    def thens_at(self, index: int) -> list[int]:
+        """What has happened at the moment that ``at_once`` speaks of: see `firsts_at`."""
+        return [then for first, then, ordered in self.clauses_at(index) if not ordered and first != NEVER]
+
+    def firsts_at(self, index: int) -> list[int]:
+        """What has not happened then; a point that is also among `thens_at` is the last of them."""
+        return [first for first, _, ordered in self.clauses_at(index) if not ordered and first != NEVER]
 
 
 def memory_obligations(
@@ -107,7 +117,7 @@ def _reader_obligations(sync: Sync, cores: tuple[int, ...], piece: Piece) -> Ite
         )
         actors = (_cut(place, piece), _cut(reader, piece), needed)
         name, code = _named(sync, "no-overwrite-before-read", "overwrite", place, reader)
-        yield Obligation(name, code, clauses, actors, width)
+        yield Obligation(name, code, clauses, actors, width, at_once=True)
 
 
 def _named(sync: Sync, name: str, code: str, a: Place, b: Place) -> tuple[str, str]:
@@ -171,7 +181,9 @@ def _unordered(sync: Sync, prop: str, code: str, a: Place, b: Place) -> Obligati
         Clause((sync.end(a.core, a.event),), (sync.begin(b.core, b.event),)),
         Clause((sync.end(b.core, b.event),), (sync.begin(a.core, a.event),)),
     )
-    return Obligation(*_named(sync, prop, code, a, b), clauses, (a, b))
+    # two writes of the same bytes must be ordered, even where they exclude each other
+    meanwhile = code == "source-overwritten"
+    return Obligation(*_named(sync, prop, code, a, b), clauses, (a, b), at_once=meanwhile)
 
 
 def _conflicts(sync: Sync, writes: Writes) -> Iterator[Obligation]:
@@ -225,7 +237,8 @@ def _may_conflict(sync: Sync, a: Place, b: Place) -> bool:
     """
     if (a.core, a.event) == (b.core, b.event) or (a.access.add and b.access.add):
         return False
-    if not (a.access.share and b.access.share) or a.core == b.core:
+    blocks = [sync.instance.cores[place.core].id.block for place in (a, b)]
+    if not (a.access.share and b.access.share) or blocks[0] == blocks[1]:
         return True
     first = contract_of(sync.instance.cores[a.core].events[a.event])
     second = contract_of(sync.instance.cores[b.core].events[b.event])

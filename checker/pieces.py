@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..protocol.cinteger import CType
-from ..protocol.expr import Var, VarKind
 from ..protocol.instance import Access, Event, Instance, Kind
 from ..protocol.program import Compute, RegionKind, plain_text
 
@@ -179,11 +177,7 @@ class _Same:
 @lru_cache(maxsize=256)
 def _call_text(call: _Same) -> str:
     """The call without its places, and without the name of its segment index."""
-    segment = call.operation.segment
-    return plain_text(replace(call.operation, segment=_SEGMENT)).replace(repr(segment.name), "")
-
-
-_SEGMENT = Var("segment", CType.I64, VarKind.LOOP)
+    return plain_text(call.operation).replace(plain_text(call.operation.segment), "segment")
 
 
 def shared_regions(instance: Instance) -> frozenset[str]:

@@ -66,7 +66,7 @@ def judge(instance: Instance, *, strict_ids: bool = False) -> Judgement:
         counted = _counted(analysis.sync, strict_ids)
         answers = ask("happens-before", analysis, list(PROPERTIES), Limits())
         others = [] if answers.declined is not None else _in_time(analysis, answers)
-        ends = answers.declined is None and answers.completes and not blocks_exceed_cores(instance)
+        ends = answers.declined is None and answers.completes and not blocks_exceed_cores(analysis.sync)
         if ends:
             others += _found("coverage", coverage(instance, analysis.groups))
     reason = answers.declined
@@ -82,7 +82,7 @@ def judge(instance: Instance, *, strict_ids: bool = False) -> Judgement:
 
 def _counted(sync: Sync, strict_ids: bool) -> tuple[Found, ...]:
     faults = {
-        "deadlock-freedom": blocks_exceed_cores(sync.instance),
+        "deadlock-freedom": blocks_exceed_cores(sync),
         "flag-balance": flag_balance(sync),
         "flag-range": flag_range(sync, strict_ids=strict_ids),
         "barrier-match": barrier_match(sync),

@@ -57,7 +57,7 @@ class _Rows:
         self.subjects = subjects
         self.needs_z3 = needs_z3
         self.static: Mapping[str, Callable[[Analysis], list[Fault] | None]] = {
-            "deadlock-freedom": lambda a: blocks_exceed_cores(a.instance),
+            "deadlock-freedom": lambda a: blocks_exceed_cores(a.sync),
             "flag-balance": lambda a: flag_balance(a.sync),
             "flag-range": lambda a: flag_range(a.sync, strict_ids=strict_ids),
             "barrier-match": lambda a: barrier_match(a.sync),
@@ -71,7 +71,7 @@ class _Rows:
             return self._without_lossy(prop)
         if prop.at_end and self.given and not self.given[0].completes:
             return self._result(prop, Verdict.VACUOUS, "no run completes", [], self._names())
-        if prop.at_end and blocks_exceed_cores(self.analysis.instance):
+        if prop.at_end and blocks_exceed_cores(self.analysis.sync):
             return self._result(prop, Verdict.VACUOUS, "no run completes", [], ["static"])
         if prop.method is Method.STATIC:
             return self._static_row(prop)
@@ -169,7 +169,7 @@ class _Rows:
 
     def _deadlock_row(self, prop: Property) -> Result:
         stuck = next((a.stuck for a in self.given if a.stuck is not None), None)
-        faults = blocks_exceed_cores(self.analysis.instance)
+        faults = blocks_exceed_cores(self.analysis.sync)
         findings = self._fault_findings(prop, faults)
         if stuck is not None:
             findings.append(self._stuck_finding(prop, stuck))

@@ -181,10 +181,27 @@ class Times:
         if not obligation.clauses:
             assert obligation.counter is not None
             return decide(self._solver(self._value(obligation.counter) > obligation.cap))
-        return any(
-            all(self._ordered(a, b) == ordered for a, b, ordered in obligation.clauses_at(index))
-            for index in range(obligation.width)
-        )
+        return any(self._holds(obligation, index) for index in range(obligation.width))
+
+    def _holds(self, obligation: Obligation, index: int) -> bool:
+        """Whether all clauses hold for equal core ``index``, in one timing if they have to."""
+        clauses = obligation.clauses_at(index)
+        if any(self._ordered(a, b) != ordered for a, b, ordered in clauses):
+            return False
+        if not obligation.at_once or self.sync.undetermined is None:
+            return True
+        return decide(self.solver, *self._moment(obligation, index))
+
+    def _moment(self, obligation: Obligation, index: int) -> list[Any]:
+        """A state in which every `thens_at` has happened, before every `firsts_at`."""
+        thens, firsts = obligation.thens_at(index), obligation.firsts_at(index)
+        literals = [self.happened[then] for then in thens]
+        for first, then in zip(firsts, thens, strict=True):
+            if first in thens:
+                literals.append(self.time[then] < self.time[first])
+            else:
+                literals.append(z3.Not(self.happened[first]))
+        return literals
 
     def _ordered(self, first: int, then: int) -> bool:
         if (first, then) not in self.answers:
@@ -195,15 +212,17 @@ class Times:
     def witness(self, obligation: Obligation) -> tuple[int, list[int]] | None:
         """The equal core that shows ``obligation`` violated, and the points of one such timing."""
         for index in range(obligation.width):
+            if not self._holds(obligation, index):
+                continue
             clauses = obligation.clauses_at(index)
-            if obligation.counter is not None and not clauses:
+            if obligation.counter is not None:
                 solver = self._solver(self._value(obligation.counter) > obligation.cap)
-            elif all(self._ordered(a, b) == ordered for a, b, ordered in clauses):
+            elif obligation.at_once:
+                solver = self._solver(*self._moment(obligation, index))
+            else:
                 shown = next((a, b) for a, b, ordered in clauses if not ordered)
                 pending = [] if shown[0] == NEVER else [z3.Not(self.happened[shown[0]])]
                 solver = self._solver(self.happened[shown[1]], *pending)
-            else:
-                continue
             points = self._timing(solver)
             return None if points is None else (index, points)
         return None

@@ -18,7 +18,7 @@ from ..protocol.flags import Counter
 from ..protocol.instance import Access, Event, Instance, Kind
 from ..protocol.program import Role, Span
 from ..protocol.sync import Sync, Use
-from .pieces import Piece, contract_of, distinct_cores
+from .pieces import Piece, contract_of
 from .report import Severity
 
 NOWHERE = Span("", 0)
@@ -141,18 +141,21 @@ def _first_call(instance: Instance, function: str) -> Span:
 # --- blocks and cores -------------------------------------------------------------------------
 
 
-def blocks_exceed_cores(instance: Instance) -> list[Fault]:
-    """A barrier, or a flag of mode 0, that waits for blocks which cannot start while others wait."""
+def blocks_exceed_cores(sync: Sync) -> list[Fault]:
+    """A barrier, or a flag that all blocks set, waits for blocks which cannot start while others wait."""
+    instance = sync.instance
     cores = instance.profile.cores
     if cores is None or instance.blocks <= cores:
         return []
     places: dict[Span, str] = {}
-    for cores_alike in distinct_cores(instance):
-        for event in instance.cores[cores_alike[0]].events:
+    for core in instance.cores:
+        for event in core.events:
             if event.kind is Kind.BARRIER and event.operation is not None:
                 places.setdefault(event.span or NOWHERE, f"{barrier_name(event)} waits")
-            elif event.kind is Kind.WAIT_FLAG and event.mode == 0:
-                places.setdefault(event.span or NOWHERE, f"{flag_name(event)}, of mode 0, waits")
+    for counter, waits in sync.waits.items():
+        if any(channel.mode == 0 for channel in sync.channels.get(counter, ())):
+            event = _event(sync, waits[0])
+            places.setdefault(event.span or NOWHERE, f"{flag_name(event)}, set in mode 0, waits")
     return [
         Fault(
             "blocks-exceed-cores",
@@ -230,7 +233,8 @@ def _outputs(instance: Instance, expected: Mapping[tuple[str, int], int]) -> Ite
         for code, text, span in _gaps(sorted(windows, key=lambda w: w[:2]), size):
             if (code, span) not in reported:
                 reported.add((code, span))
-                message = f"{region} of rank {rank}: {text}"
+                which = f" in launch {launch + 1}" if instance.setup.launches > 1 else ""
+                message = f"{region} of rank {rank}: {text}{which}"
                 yield Fault(code, message, span)
 
 
@@ -240,9 +244,9 @@ def _output_windows(instance: Instance, region: str, rank: int, launch: int) -> 
     Blocks share a window where they make the same opaque call, be it at several places.
     """
     whole: list[tuple[int, int, Span]] = []
-    shares: dict[tuple[int, int, Role, str], Tally[int]] = defaultdict(Tally)
+    shares: dict[tuple[int, int, Role, str], Tally[int]] = defaultdict(Tally)  # by block
     places: dict[tuple[int, int, Role, str], Span] = {}
-    for number, core in enumerate(instance.cores):
+    for core in instance.cores:
         for event in core.events:
             for access in event.writes if event.launch == launch else ():
                 if (access.region, access.rank) != (region, rank) or access.begin >= access.end:
@@ -250,17 +254,16 @@ def _output_windows(instance: Instance, region: str, rank: int, launch: int) -> 
                 span = event.span or NOWHERE
                 if access.share:
                     key = (access.begin, access.end, core.id.role, contract_of(event))
-                    shares[key][number] += 1
+                    shares[key][core.id.block] += 1
                     places.setdefault(key, span)
                 else:
                     whole.append((access.begin, access.end, span))
     for key, writers in shares.items():
-        begin, end, role, _ = key
+        begin, end, *_ = key
         span = places[key]
-        cores = [i for i, c in enumerate(instance.cores) if c.id.role is role and c.id[0] == rank]
-        fewest = min(writers[i] for i in cores)
+        fewest = min(writers[block] for block in range(instance.blocks))
         whole += [(begin, end, span)] * fewest
-        if any(writers[i] > fewest for i in cores) and fewest:
+        if any(count > fewest for count in writers.values()) and fewest:
             whole.append((begin, end, span))  # some block writes its share once more
     return whole
 

@@ -415,13 +415,20 @@ class _Writer:
     def _access(
         self, op: Read | Write, depth: int, kind: Kind, pipe: Pipe, window: Window, mode: Mode
     ) -> None:
+        self._check_pipe(op, depth, pipe)
         self.line(depth, "_l = []", op.span)
         self._window(window, depth, "_l", op.span, add=mode is Mode.ADD, share=False)
         field = "reads" if kind is Kind.READ else "writes"
         self._emit(op, depth, kind, pipe, **{field: "tuple(_l)"})
 
+    def _check_pipe(self, op: Statement, depth: int, pipe: Pipe) -> None:
+        if pipe not in self.profile.pipes[self.role]:
+            self._refuse(op, depth, f"an access on {pipe.value}, which an {self.role.name} lacks")
+
     def _compute(self, op: Compute, depth: int) -> int:
         span = op.span
+        self._check_pipe(op, depth, op.read_pipe)
+        self._check_pipe(op, depth, op.write_pipe)
         segments = self._compile(op.segments, span)
         self.line(depth, "_last = ()", span)
         count = self._checked(segments, op.segments, span)

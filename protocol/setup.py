@@ -32,6 +32,11 @@ class Setup:
     flags_cleared: bool = False
     faults: frozenset[Injected] = frozenset()
 
+    def __post_init__(self) -> None:
+        """Raises ValueError for fewer than one launch."""
+        if self.launches < 1:
+            raise ValueError(f"launches = {self.launches}: must be at least 1")
+
     @property
     def reading(self) -> BarrierAll:
         """What ``aclshmem_barrier_all`` is taken to mean."""

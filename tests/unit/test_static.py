@@ -397,7 +397,7 @@ def waiting(start: Start, what: str) -> Protocol:
     [
         ("SyncAll<true>", "SyncAll<true> waits"),
         ("aclshmem_barrier_all", "aclshmem_barrier_all waits"),
-        ("mode 0", "flag 1, of mode 0, waits"),
+        ("mode 0", "flag 1, set in mode 0, waits"),
         ("mode 2", None),
     ],
 )
@@ -406,7 +406,9 @@ def test_more_blocks_than_cores(
     start: Start, instantiate: Instantiate, what: str, named: str | None, blocks: int, cores: int | None
 ) -> None:
     profile = replace(ASCEND950, cores=cores)
-    faults = blocks_exceed_cores(instantiate(waiting(start, what), blocks=blocks, profile=profile))
+    faults = blocks_exceed_cores(
+        synchronise(instantiate(waiting(start, what), blocks=blocks, profile=profile))
+    )
     if named is None or cores is None or blocks <= cores:
         assert faults == []
         return
