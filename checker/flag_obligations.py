@@ -84,8 +84,9 @@ def _done(
 ) -> Iterator[tuple[Use, tuple[Clause, ...]]]:
     """For what must be done before ``then``: clauses that all hold where it is not.
 
-    A wait is done when it has happened. Sets may take effect in any order, so that the k-th wait only
-    says that k of them have: all are done when the wait for the last has happened, at any receiver.
+    A wait is done when it has happened, a set when it has taken effect. Where all timings share one
+    order, that order takes sets in turn, though they may take effect in any: there all are done when
+    the wait for the last has happened, at any receiver.
     """
     points = {use.point for use in before}
     last: dict[Use, list[int]] = {}
@@ -95,12 +96,11 @@ def _done(
         if not mine:
             continue
         waits = sync.waits.get(counter, [])
-        if determinate(sync, counter):
+        if sync.undetermined is None:
             released = waits[mine[-1]].point if mine[-1] < len(waits) else NEVER
             last.setdefault(own[mine[-1]], []).append(released)
         else:
-            for k in mine:
-                last.setdefault(own[k], []).append(own[k].point)
+            last |= {own[k]: [own[k].point] for k in mine}
     for use in before:
         if sync.event_at(use.point).kind is Kind.WAIT_FLAG:
             last[use] = [use.point]
@@ -117,6 +117,14 @@ def _uses_by_id(sync: Sync) -> dict[tuple[int, int], list[tuple[int, Use]]]:
                 use = Use(core, number, event.pipe, sync.begin(core, number))
                 found[core, event.flag].append((event.mode, use))
     return found
+
+
+def counters_of_mixed_ids(sync: Sync) -> set[Counter]:
+    """The counters that sets of ids in several modes raise: obligations ask when these sets are done."""
+    mixed = {
+        use.point for uses in _uses_by_id(sync).values() if len({m for m, _ in uses}) > 1 for _, use in uses
+    }
+    return {counter for counter, sets in sync.sets.items() if any(use.point in mixed for use in sets)}
 
 
 def _place(sync: Sync, use: Use) -> Place:

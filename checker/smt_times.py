@@ -19,6 +19,7 @@ from ..protocol.flags import Counter, counter_of
 from ..protocol.instance import Kind
 from ..protocol.sync import Sync, Use, determinate, program_graph
 from .engine import Stuck
+from .flag_obligations import counters_of_mixed_ids
 from .obligations import NEVER, Obligation
 from .smt import decide, new_solver
 
@@ -56,8 +57,9 @@ class Times:
                 self.constraints.append(z3.Not(self.happened[self.sync.size + number]))
 
     def _counter_constraints(self) -> None:
+        asked = set() if self.sync.undetermined is None else counters_of_mixed_ids(self.sync)
         for counter, waits in self.sync.waits.items():
-            if determinate(self.sync, counter):
+            if counter not in asked and determinate(self.sync, counter):
                 rises = self.sync.rises(counter)
                 for k, wait in enumerate(waits):
                     sets = rises[k] if k < len(rises) else None
@@ -217,7 +219,7 @@ class Times:
             clauses = obligation.clauses_at(index)
             if obligation.counter is not None:
                 solver = self._solver(self._value(obligation.counter) > obligation.cap)
-            elif obligation.at_once:
+            elif obligation.at_once and obligation.thens_at(index):
                 solver = self._solver(*self._moment(obligation, index))
             else:
                 shown = next((a, b) for a, b, ordered in clauses if not ordered)

@@ -427,8 +427,9 @@ class _Writer:
 
     def _compute(self, op: Compute, depth: int) -> int:
         span = op.span
-        self._check_pipe(op, depth, op.read_pipe)
-        self._check_pipe(op, depth, op.write_pipe)
+        for pipe, windows in ((op.read_pipe, op.reads), (op.write_pipe, op.writes)):
+            if windows:
+                self._check_pipe(op, depth, pipe)
         segments = self._compile(op.segments, span)
         self.line(depth, "_last = ()", span)
         count = self._checked(segments, op.segments, span)

@@ -26,7 +26,9 @@ TWO_BLOCKS = {"ranks": 2, "blocks": 2, "buffer_size": 1, "tile_cnt": 2}
 READINGS = (BarrierAll.VEC, BarrierAll.VEC, BarrierAll.SOFT, BarrierAll.MIX)
 
 
-def mutants_of(seed: int, count: int, *, changes: int = 2) -> Iterator[tuple[Mutant, Instance]]:
+def mutants_of(
+    seed: int, count: int, *, changes: int = 2, launches: int = 1
+) -> Iterator[tuple[Mutant, Instance]]:
     """``count`` mutants of the base protocols that unroll, with their instances."""
     random = Random(seed)
     made = 0
@@ -34,7 +36,9 @@ def mutants_of(seed: int, count: int, *, changes: int = 2) -> Iterator[tuple[Mut
         mutant = mutate(random.choice(list(BASES.values())), random, changes=random.randint(0, changes))
         values = random.choice((SMALL, SMALL, TWO_BLOCKS))
         try:
-            instance = unroll(mutant.protocol, values, Setup(barrier_all=random.choice(READINGS)))
+            instance = unroll(
+                mutant.protocol, values, Setup(barrier_all=random.choice(READINGS), launches=launches)
+            )
         except Mc2proofError:
             continue
         made += 1
@@ -51,6 +55,12 @@ def mutants() -> list[tuple[Mutant, Instance]]:
 def analyses(mutants: list[tuple[Mutant, Instance]]) -> list[Analysis]:
     """The analysis of every mutant."""
     return [analyse(instance) for _, instance in mutants]
+
+
+@pytest.fixture(scope="session")
+def relaunched() -> list[Analysis]:
+    """The analyses of 90 other mutants, launched twice."""
+    return [analyse(instance) for _, instance in mutants_of(4, 90, launches=2)]
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from mc2proof.protocol.sync import Sync, determinate, order_graph
 
 Start = Callable[..., ProtocolBuilder]
 Instantiate = Callable[..., Instance]
-MEMORY = ("no-read-before-write", "no-overwrite-before-read", "no-write-conflict", "completion")
+MEMORY = ("no-read-before-write", "no-overwrite-before-read", "no-write-conflict", "completion", "relaunch")
 
 
 class Oracle:
@@ -75,6 +75,12 @@ class Oracle:
     def disjoint_in_time(self, a: Place, b: Place) -> bool:
         return self.before(self.end(a), self.begin(b)) or self.before(self.end(b), self.begin(a))
 
+    def launch(self, place: Place) -> int:
+        return self.event(place).launch
+
+    def named(self, name: str, a: Place, b: Place) -> str:
+        return name if self.launch(a) == self.launch(b) else "relaunch"
+
     def violated(self) -> set[str]:
         found = set()
         for reader in self.reads:
@@ -82,21 +88,22 @@ class Oracle:
         for a, b in itertools.combinations(self.writes, 2):
             if (a.access.add and b.access.add) or not distinct_and_overlapping(a, b):
                 continue
-            shares = a.access.share and b.access.share and a.core != b.core
+            blocks = {self.sync.instance.cores[place.core].id.block for place in (a, b)}
+            shares = a.access.share and b.access.share and len(blocks) == 2
             if shares and a.access[1:4] == b.access[1:4] and self.event(a)[2] is self.event(b)[2]:
                 continue  # the blocks of one compute write disjoint shares of one window
             if not self.disjoint_in_time(a, b):
-                found.add("no-write-conflict")
+                found.add(self.named("no-write-conflict", a, b))
         for source, w in itertools.product(self.sources, self.writes):
             if distinct_and_overlapping(source, w) and not self.disjoint_in_time(w, source):
-                found.add("no-overwrite-before-read")
+                found.add(self.named("no-overwrite-before-read", source, w))
         for a, b in itertools.combinations(self.puts, 2):  # one send queue a peer, without atomics
             if (a.access.rank, self.rank(a)) == (b.access.rank, self.rank(b)) and a.core != b.core:
                 first, second = self.begin(a), self.begin(b)
                 if not self.before(first, second) and not self.before(second, first):
                     found.add("no-write-conflict")
         for put in self.puts:
-            if not self.before(self.end(put), self.sync.last(put.core)):
+            if not self.before(self.end(put), self.sync.last(put.core, self.launch(put))):
                 found.add("completion")
         return found
 
@@ -118,6 +125,7 @@ class Oracle:
             needed = [
                 w for w in here
                 if not w.access.add and source_of(w.access, byte) == source_of(access, byte)
+                and self.launch(w) == self.launch(reader)
             ]  # fmt: skip
             if not needed:
                 found.add("no-read-before-write")
@@ -134,7 +142,7 @@ class Oracle:
                 if w is chosen or self.before(self.end(reader), self.begin(w)):
                     continue
                 if not self.before(self.begin(w), self.begin(chosen)):
-                    found.add("no-overwrite-before-read")
+                    found.add(self.named("no-overwrite-before-read", w, reader))
         return found
 
 
@@ -153,10 +161,10 @@ def source_of(access: Access, byte: int) -> tuple[int, str, int] | None:
     return rank, region, offset + byte - access.begin
 
 
-def test_reduced_pairs_decide_what_all_pairs_do(analyses: list[Analysis]) -> None:
+def test_reduced_pairs_decide_what_all_pairs_do(analyses: list[Analysis], relaunched: list[Analysis]) -> None:
     seen: dict[str, int] = dict.fromkeys(MEMORY, 0)
     decided = 0
-    for analysis in analyses:
+    for analysis in [*analyses, *relaunched]:
         if analysis.sync.undetermined is not None:
             continue
         decided += 1

@@ -302,3 +302,30 @@ def test_an_access_on_a_pipe_that_the_core_lacks_is_not_decided() -> None:
 def test_no_launch_is_no_setup() -> None:
     with pytest.raises(ValueError, match="at least 1"):
         Setup(launches=0)
+
+
+def test_sets_of_a_mixed_id_where_the_timings_share_no_order() -> None:
+    """One receiver's matching is fixed, the other's is not: sets may take effect in any order at both."""
+
+    def fill(p: ProtocolBuilder, aiv: RoleBuilder, _: RoleBuilder) -> None:
+        aiv.set_flag(Pipe.MTE3, 0, mode=0)
+        aiv.set_flag(Pipe.MTE3, 0, mode=0)
+        aiv.wait_flag(Pipe.S, 0, mode=2)
+        with aiv.when(p.sub.eq(1)):
+            aiv.wait_flag(Pipe.MTE3, 0, mode=1)
+
+    found = violated(prove(protocol(fill, two=True)))
+    assert found[FR] == {"mode-change"}
+
+
+def test_a_mode_change_before_a_set_that_nobody_awaits_is_shown() -> None:
+    """Where nothing can tell that a set is done, the timing still has to show the later use."""
+
+    def fill(_: ProtocolBuilder, aiv: RoleBuilder, aic: RoleBuilder) -> None:
+        aiv.set_flag(Pipe.V, 0)
+        aic.set_flag(Pipe.MTE2, 0)
+        aic.set_flag(Pipe.FIX, 0, mode=0)
+
+    low = Setup(replace(ASCEND950, counter_cap=1))
+    report = prove_protocols([protocol(fill)], {}, low)
+    assert violated(report)[FR] == {"counter-cap", "mode-change"}
