@@ -1,36 +1,45 @@
 """How far one parameter may go: which finding appears at which of its values.
 
-`scan` tries the values from 1 on, everything else as planned, and says of every finding where it is
-seen. Used by `plan`.
+`scan` tries values of one parameter, everything else as its caller says, and says of every finding
+where it is seen. `largest` is the same for a question that needs no instance. Used by `plan`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ..protocol.errors import Mc2proofError
+from ..protocol.errors import LimitError, Mc2proofError
 from ..protocol.evaluate import Value
 from ..protocol.instance import Instance
-from ..protocol.program import Protocol
+from ..protocol.program import Parameter, Protocol
 from ..protocol.setup import Setup
 from ..protocol.unroll import Limits, unroll
 from .quick import Found, count, judge
 from .report import Severity
+
+ValuesAt = Callable[[int], "Mapping[str, Value] | Found"]
+"""All parameters where the scanned one has a value, or what forbids that value before any is computed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScanLimits:
     """Where a scan of one parameter ends; events are those of all its instances together."""
 
-    values: int = 64
-    """The largest value tried."""
-    judged_events: int = 60_000
-    """Beyond it values are only counted, and the largest that counting allows is judged."""
+    dense: int = 20
+    """So many values are tried one after the other; beyond them powers of two and their neighbours."""
+    last: int = 64
+    """The largest value tried, unless the first ``dense`` ones go beyond it."""
+    judged_events: int = 4_000
+    """Beyond it only powers of two are judged, and the other values are counted."""
+    power_events: int = 60_000
+    """Beyond it all values are only counted, and the largest that counting allows are judged."""
     counted_events: int = 300_000
     """Beyond it no more values are tried."""
-    forbidden: int = 8
-    """A scan ends after so many values in succession that counting forbids, the counted part at the first."""
+    forbidden: int = 4
+    """After so many values in succession that counting forbids, only powers of two are tried, ..."""
+    spare_events: int = 35_000
+    """... as soon as so many events were counted."""
     probes: int = 3
     """How many of the largest values that counting allows are judged, until one is safe."""
 
@@ -54,36 +63,70 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What trying the values 1 .. ``tried`` of ``parameter`` has shown; ``judged`` ones in every respect.
+    """What trying the values ``tried`` of ``parameter`` has shown; ``judged`` ones in every respect.
 
-    ``open``: why some value was not judged although it was to be.
+    ``low``, ``high``: the ends of the parameter's domain. ``open``: why some value was not judged
+    although it was to be. ``ended``: why the next value was not tried although it was to be.
     """
 
     parameter: str
-    tried: int
+    low: int
+    high: int
+    tried: tuple[int, ...]
     judged: tuple[int, ...]
     seen: tuple[Seen, ...]
     open: str | None = None
+    ended: str | None = None
+
+    def forbidden(self) -> frozenset[int]:
+        """The values with an error."""
+        return frozenset(value for seen in self.seen if seen.is_error for value in seen.at)
 
     def safe(self) -> tuple[int, ...]:
         """The values without any error, of those that were judged."""
-        bad = {value for seen in self.seen if seen.is_error for value in seen.at}
-        return tuple(value for value in self.judged if value not in bad)
+        return tuple(value for value in self.judged if value not in self.forbidden())
 
 
 def scan(
     protocol: Protocol,
-    values_at: Callable[[int], Mapping[str, Value]],
-    parameter: str,
+    values_at: ValuesAt,
+    name: str,
     setup: Setup,
     *,
     strict_ids: bool = False,
     limits: ScanLimits | None = None,
 ) -> Scan:
-    """Try the values of ``parameter`` from 1 on; ``values_at`` gives all parameters at one of them."""
-    scanner = _Scanner(protocol, values_at, setup, strict_ids, limits or ScanLimits())
+    """Try values of parameter ``name``, from the lowest on that is one of anything."""
+    parameter = protocol.parameter(name)
+    assert parameter is not None
+    scanner = _Scanner(protocol, values_at, parameter, setup, strict_ids, limits or ScanLimits())
     scanner.run()
-    return scanner.result(parameter)
+    return scanner.result()
+
+
+def domain(parameter: Parameter) -> tuple[int, int]:
+    """The lowest and the largest value of ``parameter`` that a limit is told about: none of nothing."""
+    high = parameter.type.high if parameter.high is None else min(parameter.high, parameter.type.high)
+    return max(1, parameter.low), min(high, MOST)
+
+
+def candidates(low: int, high: int, limits: ScanLimits) -> Iterator[int]:
+    """The values to try, in order."""
+    end = min(high, max(limits.last, low + limits.dense - 1))
+    yield from range(low, min(low + limits.dense, end + 1))
+    near = {p + d for p in _powers(end + 1) for d in (-1, 0, 1)}
+    yield from sorted(value for value in near if low + limits.dense <= value <= end)
+
+
+def _powers(end: int) -> Iterator[int]:
+    power = 1
+    while power <= end:
+        yield power
+        power *= 2
+
+
+def _is_power(value: int) -> bool:
+    return value & (value - 1) == 0
 
 
 Key = tuple[str, Severity]
@@ -95,18 +138,21 @@ class _Scanner:
     def __init__(
         self,
         protocol: Protocol,
-        values_at: Callable[[int], Mapping[str, Value]],
+        values_at: ValuesAt,
+        parameter: Parameter,
         setup: Setup,
         strict_ids: bool,
         limits: ScanLimits,
     ) -> None:
         self.protocol = protocol
         self.values_at = values_at
+        self.parameter = parameter
         self.setup = setup
         self.strict_ids = strict_ids
         self.limits = limits
-        self.tried = 0
+        self.tried: list[int] = []
         self.open: str | None = None
+        self.ended: str | None = None
         self.judged: set[int] = set()
         self.first: dict[Key, Found] = {}
         self.counted: dict[Key, list[int]] = {}
@@ -114,27 +160,46 @@ class _Scanner:
 
     def run(self) -> None:
         """Judge while the events suffice, count the values beyond, and judge the best of these."""
-        events = forbidden = 0
-        for value in range(1, self.limits.values + 1):
+        left = self.limits.counted_events
+        judged = forbidden = 0
+        for value in candidates(*domain(self.parameter), self.limits):
+            spent = self.limits.counted_events - left > self.limits.spare_events
+            if forbidden >= self.limits.forbidden and spent and not _is_power(value):
+                continue
             try:
-                instance = self._instance(value, self.limits.counted_events - events)
-            except Mc2proofError:
-                break  # too large, not supported, or no sense to the program: not tried
-            events += instance.event_count()
-            self.tried = value
-            judged = events <= self.limits.judged_events
-            if judged:
-                self._judge(value, instance)
-            else:
-                self._note(self.counted, value, count(instance, strict_ids=self.strict_ids))
-            forbidden = forbidden + 1 if value in self._forbidden() else 0
-            if forbidden >= (self.limits.forbidden if judged else 1):
+                events = self._try(value, left, judged)
+            except LimitError as error:
+                self.ended = f"{self.parameter.name} {value}: {error.needed} is beyond what a plan tries"
                 break
+            except Mc2proofError as error:
+                self.ended = f"{self.parameter.name} {value}: {error}"
+                break
+            left -= events
+            if value in self.judged:
+                judged += events
+            forbidden = forbidden + 1 if value in self._forbidden() else 0
         self._probe()
 
-    def _instance(self, value: int, events: int) -> Instance:
-        limits = Limits(max_events=max(1, events))
-        return unroll(self.protocol, self.values_at(value), self.setup, limits=limits)
+    def _try(self, value: int, left: int, judged: int) -> int:
+        """What ``value`` shows, and its number of events; ``judged``: those of values judged so far."""
+        made = self._instance(value, left)
+        self.tried.append(value)
+        if isinstance(made, Found):
+            self._note(self.counted, value, [made])
+            return 0
+        events = made.event_count()
+        total = judged + events
+        if total <= self.limits.judged_events or (_is_power(value) and total <= self.limits.power_events):
+            self._judge(value, made)
+        else:
+            self._note(self.counted, value, count(made, strict_ids=self.strict_ids))
+        return events
+
+    def _instance(self, value: int, events: int) -> Instance | Found:
+        values = self.values_at(value)
+        if isinstance(values, Found):
+            return values
+        return unroll(self.protocol, values, self.setup, limits=Limits(max_events=max(1, events)))
 
     def _judge(self, value: int, instance: Instance) -> None:
         judgement = judge(instance, strict_ids=self.strict_ids)
@@ -147,11 +212,13 @@ class _Scanner:
 
     def _probe(self) -> None:
         """Judge the largest values that counting allows, until one of them is safe."""
-        bad = self._forbidden() | self.judged
-        allowed = [v for v in range(self.tried, 0, -1) if v not in bad]
+        allowed = sorted(set(self.tried) - self._forbidden(), reverse=True)
         for value in allowed[: self.limits.probes]:
-            self._judge(value, self._instance(value, self.limits.counted_events))
-            if self.open is not None or value in self.result("").safe():
+            if value not in self.judged:
+                made = self._instance(value, self.limits.counted_events)
+                if not isinstance(made, Found):
+                    self._judge(value, made)
+            if self.open is not None or value in self.result().safe():
                 return
 
     def _forbidden(self) -> set[int]:
@@ -165,26 +232,39 @@ class _Scanner:
             if value not in table.setdefault(key, []):
                 table[key].append(value)
 
-    def result(self, parameter: str) -> Scan:
+    def result(self) -> Scan:
         """What was found."""
-        judged = tuple(sorted(self.judged))
-        every = tuple(range(1, self.tried + 1))
-        seen = [Seen(self.first[key], tuple(sorted(at)), every) for key, at in self.counted.items()]
+        judged, tried = tuple(sorted(self.judged)), tuple(self.tried)
+        seen = [Seen(self.first[key], tuple(sorted(at)), tried) for key, at in self.counted.items()]
         seen += [Seen(self.first[key], tuple(sorted(at)), judged) for key, at in self.others.items()]
-        return Scan(parameter, self.tried, judged, tuple(seen), self.open)
+        low, high = domain(self.parameter)
+        return Scan(self.parameter.name, low, high, tried, judged, tuple(seen), self.open, self.ended)
 
 
 MOST = 1 << 31
-"""The largest value that `largest` looks at."""
+"""The largest value that anything is said about."""
 
 
-def largest(fits: Callable[[int], bool]) -> int:
-    """The largest value from 0 to `MOST` that fits; a value fits if a larger one does."""
-    low, high = 0, MOST
-    while low < high:
-        middle = (low + high + 1) // 2
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Up to which value something holds; ``monotone`` False: it holds again at a larger one tried."""
+
+    last: int
+    monotone: bool
+
+
+def largest(fits: Callable[[int], bool], low: int, high: int, tried: Iterable[int] = ()) -> Bound:
+    """The largest value from ``low`` to ``high`` up to which ``fits`` holds; ``low`` - 1 if nowhere.
+
+    It is searched by halving, which is right where a value fits if a larger one does. Whether that is
+    so is looked at for the values ``tried`` and the powers of two.
+    """
+    first, last = low - 1, high
+    while first < last:
+        middle = (first + last + 1) // 2
         if fits(middle):
-            low = middle
+            first = middle
         else:
-            high = middle - 1
-    return low
+            last = middle - 1
+    looked = {value for value in (*tried, *_powers(high)) if low <= value <= high}
+    return Bound(first, all(fits(value) == (value <= first) for value in looked))

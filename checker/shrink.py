@@ -48,7 +48,7 @@ def shrunk(instance: Instance, find: Callable[[Instance], T | None]) -> Smallest
     before = None
     while before != values:
         before = values
-        for name in _shrinkable(instance.protocol):
+        for name in _shrinkable(instance.protocol, values):
             for candidate in _candidates(instance.protocol, values, name):
                 smaller = _unrolled(instance, candidate)
                 here = None if smaller is None else find(smaller)
@@ -58,8 +58,20 @@ def shrunk(instance: Instance, find: Callable[[Instance], T | None]) -> Smallest
     return Smallest(values, instance.setup.launches, found)
 
 
-def _shrinkable(protocol: Protocol) -> list[str]:
-    """Sizes: ranks and blocks together, blocks alone, then every parameter that bounds a loop."""
+def _shrinkable(protocol: Protocol, values: Mapping[str, Value]) -> list[str]:
+    """Sizes: ranks and blocks together, blocks alone, then every parameter that bounds a loop.
+
+    Not what a parameter with another value than its default is computed from: rows that a shape gives
+    would make a fault of any number of tiles.
+    """
+    given = {p.name for p in protocol.parameters} - _computed(protocol, values)
+    kept = {
+        v.name
+        for p in protocol.parameters
+        if p.name in given and p.name != "blocks" and isinstance(p.default, Expr)
+        for v in variables(p.default)
+        if isinstance(v, Var)
+    }
     bounds = {
         v.name
         for program in protocol.programs.values()
@@ -68,7 +80,7 @@ def _shrinkable(protocol: Protocol) -> list[str]:
         for v in variables(s.stop)
         if isinstance(v, Var) and v.kind is VarKind.PARAMETER
     }
-    return ["ranks", "blocks", *sorted(bounds - {"ranks", "blocks"})]
+    return ["ranks", "blocks", *sorted(bounds - kept - {"ranks", "blocks"})]
 
 
 def _candidates(protocol: Protocol, values: Mapping[str, Value], name: str) -> Iterator[dict[str, Value]]:

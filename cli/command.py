@@ -6,7 +6,9 @@ interrupt at any time is caught too.
 
 from __future__ import annotations
 
+import codecs
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -51,6 +53,11 @@ def _dispatch(arguments: list[str]) -> int:
         return leaving.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
         sys.stderr.write(error.format_message() + "\n")
+        return BAD_INPUT
+    except click.NoSuchOption as error:
+        number = re.fullmatch(r"-[0-9]+", error.option_name)
+        text = "numbers that stand alone must be positive" if number else error.format_message()
+        _complain(f"error: {text}{_help_of(error)}")
         return BAD_INPUT
     except click.UsageError as error:
         _complain(f"error: {error.format_message()}{_help_of(error)}")
@@ -97,8 +104,20 @@ def _complain(message: str, *, fold: bool = True) -> None:
 
 
 def _tolerate_any_text() -> None:
-    """Print what the terminal's encoding lacks as escapes instead of failing."""
+    """Print what the terminal's encoding lacks as escapes instead of failing, an ellipsis as three dots."""
+    codecs.register_error(_UNPRINTABLE, _printable)
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
-            reconfigure(errors="backslashreplace")
+            reconfigure(errors=_UNPRINTABLE)
+
+
+_UNPRINTABLE = "mc2proof-printable"
+
+
+def _printable(error: UnicodeError) -> tuple[str | bytes, int]:
+    if isinstance(error, UnicodeEncodeError):
+        if error.object[error.start] == "…":
+            return "...", error.start + 1
+        error.end = error.start + 1  # an ellipsis may follow
+    return codecs.backslashreplace_errors(error)

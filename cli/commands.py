@@ -5,8 +5,6 @@ A command returns its exit code; errors leave as exceptions, which `command` pri
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -66,6 +64,7 @@ def prove(
     those of its facts.
     """
     from mc2proof import face
+    from mc2proof.inputs import files_read, spare_inputs
     from mc2proof.output import progress, to_stdout, writer
     from mc2proof.render import render, summary
     from mc2proof.shape import parse_shape
@@ -79,12 +78,13 @@ def prove(
     given += [("--set", *parse_setting(text)) for text in settings]
     values = merge(given)
     reading = {name: rest.pop(name) for name in _READING}
-    _spare_inputs(output, [*sources, *filter(None, [reading.get("facts")])])
+    spare_inputs(output, sources, reading["facts"])
     if shape is not None:
         rest |= {"shape": parse_shape(shape), "facts": reading["facts"]}
     write = writer(output)
     with progress() as tell:
-        protocols = face.load(*sources, **reading)
+        protocols = face.load(*sources, **(reading if shape is None else _read_with(sources, reading)))
+        spare_inputs(output, files_read(protocols))
         report = face.prove(protocols, settings=values, progress=tell, **rest)
     write([line(report.to_json())] if form == "json" else render(report, sources=_again(sources, reading)))
     if output is not None:
@@ -98,29 +98,39 @@ def prove(
 @options.sources
 @click.option("--buffer-size", type=int, metavar="N", help="Depth of the ring.  [default: the host's]")
 @click.option("--blocks", type=int, metavar="N", help="Blocks launched on each rank.  [default: ranks]")
+@options.settings
 @options.hardware
 @text_or_json
 @output_file
 def plan(
-    sources: tuple[str, ...], shape: tuple[int, int, int], form: str, output: str | None, **rest: Any
+    sources: tuple[str, ...],
+    shape: tuple[int, int, int],
+    settings: tuple[str, ...],
+    form: str,
+    output: str | None,
+    **rest: Any,
 ) -> int:
     """Compute what the host program makes of a shape, and how far it may grow.
 
     M, K, N are those of the whole problem, as the host program takes them. Prints the parameters of
     the kernel, what is wrong at them, and the largest safe tile_cnt and buffer_size.
 
-    Exit codes: 0 answered, 2 refused.
+    Exit codes: 0 answered, 2 refused, 3 the sources use what is not supported.
     """
     from mc2proof import face
+    from mc2proof.inputs import files_read, spare_inputs
     from mc2proof.output import progress, to_stdout, writer
     from mc2proof.plan import plan_summary, render_plan
     from mc2proof.text import line
+    from mc2proof.values import merge, parse_setting
 
     reading = {name: rest.pop(name) for name in _READING}
-    _spare_inputs(output, [*sources, *filter(None, [reading.get("facts")])])
+    spare_inputs(output, sources, reading["facts"])
+    rest["settings"] = merge(("--set", *parse_setting(text)) for text in settings)
     write = writer(output)
     with progress() as tell:
-        protocols = face.load(*sources, **reading)
+        protocols = face.load(*sources, **_read_with(sources, reading))
+        spare_inputs(output, files_read(protocols))
         made = face.plan(shape, protocols=protocols, facts=reading["facts"], progress=tell, **rest)
     write([line(made.to_json())] if form == "json" else render_plan(made))
     if output is not None:
@@ -191,12 +201,11 @@ _READING = ("entry", "facts", "defines", "undefines", "include_dirs")
 """The options that say how sources are read: the arguments of `face.load`."""
 
 
-def _spare_inputs(output: str | None, inputs: Sequence[str]) -> None:
-    """Raise SourceError if the report would overwrite a file that it is read from."""
-    from mc2proof.protocol.errors import SourceError
+def _read_with(sources: tuple[str, ...], reading: dict[str, Any]) -> dict[str, Any]:
+    """``reading`` where there is a shape: without kernel headers, facts are for the host's rules alone."""
+    from mc2proof.face import has_headers
 
-    if output is not None and os.path.realpath(output) in {os.path.realpath(name) for name in inputs}:
-        raise SourceError(f"{output}: is read as an input, --output would overwrite it")
+    return reading if has_headers(sources) else reading | {"facts": None}
 
 
 def _again(sources: tuple[str, ...], reading: dict[str, Any]) -> list[str]:

@@ -15,15 +15,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mc2proof.hints import did_you_mean, shown_path, unknown
+from mc2proof import checks
+from mc2proof.hints import did_you_mean, shown_path
 from mc2proof.protocol.errors import ParameterError, SourceError
 from mc2proof.protocol.profile import PROFILES, BarrierAll, Profile
 from mc2proof.protocol.program import Protocol
 from mc2proof.protocol.setup import Injected, Setup
 from mc2proof.protocol.unroll import Limits
 from mc2proof.pyfile import load_protocol, split_reference
-from mc2proof.shape import one_program, shaped
-from mc2proof.values import Given, check_names, checked_value, merge
+from mc2proof.shape import one_program, one_setting, shaped
+from mc2proof.values import Given, Value, check_names, checked_value, merge
 
 if TYPE_CHECKING:
     from mc2proof.checker.plan import Plan
@@ -57,10 +58,12 @@ def load(
     Raises SourceError for a source that cannot be read, UnsupportedError for a construct that is
     not decided, ParameterError for a bad argument.
     """
-    written = [os.fspath(source) for source in sources]
+    written = [checks.path("source", source) for source in sources]
     references = [(source, split_reference(source)) for source in written]
     headers = [source for source, reference in references if reference is None]
-    macros = _macros(defines, undefines)
+    macros = _macros(checks.texts("define", defines), checks.texts("undefine", undefines))
+    if entry is not None and not isinstance(entry, str):
+        raise ParameterError("entry", repr(entry), "must be the name of a function")
     if not headers and (entry is not None or facts is not None or macros or include_dirs):
         name = next(
             name
@@ -102,9 +105,14 @@ def _load_kernels(
     )
 
 
+def has_headers(sources: Sequence[Source]) -> bool:
+    """Whether some of ``sources`` are kernel headers, which facts are read with."""
+    return any(split_reference(checks.path("source", source)) is None for source in sources)
+
+
 def _facts(given: Source | None) -> Facts:
     if given is not None:
-        check_file(os.fspath(given))
+        check_file(checks.path("facts", given))
     from mc2proof.protocol.ascendc import load_facts, reference_facts
 
     return reference_facts() if given is None else load_facts(Path(given))
@@ -155,40 +163,33 @@ def prove(
 
     Raises Mc2proofError for bad input, EngineDisagreement where two engines differ.
     """
-    chosen = _protocols(protocols, facts)
-    named = {"ranks": ranks, "blocks": blocks, "buffer_size": buffer_size, "tile_cnt": tile_cnt}
-    given: list[Given] = [
-        (f"{name}=", name, checked_value(name, value)) for name, value in named.items() if value is not None
-    ]
-    given += [("settings", name, checked_value(name, v)) for name, v in (settings or {}).items()]
-    values = merge(given)
+    checks.caller("progress", progress)
+    setup = _setup(profile, barrier_all, launches, clear_flags, merge_flags, cores, matmul_objects, faults)
+    checks.flag("strict_ids", strict_ids)
+    checks.flag("cross_check", cross_check)
+    limits = _limits(max_events, rlimit)
+    chosen = _protocols(protocols, facts, shaped=shape is not None)
+    values = _values(
+        {"ranks": ranks, "blocks": blocks, "buffer_size": buffer_size, "tile_cnt": tile_cnt}, settings
+    )
     check_names(values, chosen)
     if shape is not None:
         chosen, values, _, _ = shaped(chosen, values, shape, _facts(facts))
-    hardware = _hardware(_profile(profile), merge_flags, cores, matmul_objects)
-    setup = Setup(
-        hardware,
-        _barrier_all(barrier_all),
-        _within("launches", launches, 1),
-        clear_flags,
-        frozenset(_fault(name) for name in faults),
-    )
-    limits = _limits(max_events, rlimit)
+    one_setting(chosen, values)
 
     from mc2proof.checker.properties import PROPERTIES
     from mc2proof.checker.prove import ENGINES, prove_protocols
 
-    if engine not in ENGINES:
-        raise ParameterError("engine", None, unknown("engine", engine, ENGINES))
-    for name in properties:
-        if name not in PROPERTIES:
-            raise ParameterError("property", None, unknown("property", name, PROPERTIES))
+    checks.one_of("engine", "engine", engine, ENGINES)
+    asked = [
+        checks.one_of("property", "property", p, PROPERTIES) for p in checks.several("properties", properties)
+    ]
     return prove_protocols(
         chosen,
         values,
         setup,
         strict_ids=strict_ids,
-        properties=tuple(dict.fromkeys(properties)),
+        properties=tuple(dict.fromkeys(asked)),
         engine=engine,
         cross_check=cross_check,
         limits=limits,
@@ -212,22 +213,26 @@ def plan(
     cores: int | None = None,
     matmul_objects: int | None = None,
     faults: Sequence[str] = (),
+    settings: Mapping[str, int | Sequence[int]] | None = None,
     facts: Source | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Plan:
     """What the host program makes of ``shape`` (M, K, N) on ``ranks`` ranks, and how far it may grow.
 
     ``facts`` has the host's rules (default: the shipped ones; give the file that the sources were
-    loaded with). ``buffer_size`` replaces the host's own. The other arguments are those of `prove`.
+    loaded with). ``buffer_size`` replaces the host's own; ``settings`` gives parameters that the host
+    does not compute. The other arguments are those of `prove`.
     Findings and limits are from counting and happens-before; `prove` has Z3 confirm them.
 
     Raises Mc2proofError for bad input, among it what the host program rejects.
     """
-    chosen = one_program(_protocols(protocols, facts))
-    named = {"ranks": ranks, "blocks": blocks, "buffer_size": buffer_size}
-    given = {name: _within(name, v, 1) for name, v in named.items() if v is not None}
-    check_names(given, [chosen])
+    checks.caller("progress", progress)
     setup = _setup(profile, barrier_all, launches, clear_flags, merge_flags, cores, matmul_objects, faults)
+    checks.flag("strict_ids", strict_ids)
+    chosen = one_program(_protocols(protocols, facts, shaped=True))
+    checks.whole("ranks", ranks, 1)
+    given = _values({"ranks": ranks, "blocks": blocks, "buffer_size": buffer_size}, settings)
+    check_names(given, [chosen])
     (noted,), _, rules, geometry = shaped([chosen], given, shape, _facts(facts))
 
     from mc2proof.checker.plan import make_plan
@@ -284,22 +289,37 @@ def _macro(text: str, name: str) -> str:
 
 
 def _protocols(
-    given: Protocol | Source | Sequence[Protocol | Source], facts: Source | None
+    given: Protocol | Source | Sequence[Protocol | Source], facts: Source | None, *, shaped: bool
 ) -> list[Protocol]:
-    items = [given] if isinstance(given, Protocol | str | os.PathLike) else list(given)
+    """The protocols that are given, or read from what is; of a shape, facts may be for its rules alone."""
+    if facts is not None:
+        checks.path("facts", facts)
+    items = [given] if isinstance(given, Protocol | str | os.PathLike) else given
+    if not isinstance(items, Sequence) or isinstance(items, bytes):
+        raise ParameterError("protocols", repr(given), "must be protocols, or paths of sources")
     ready = [item for item in items if isinstance(item, Protocol)]
     if ready and len(ready) != len(items):
         raise ParameterError("protocols", None, "give protocols or sources, not both")
     sources = [item for item in items if not isinstance(item, Protocol)]
-    return ready or load(*sources, facts=facts)
+    return ready or load(*sources, facts=None if shaped and not has_headers(sources) else facts)
+
+
+def _values(
+    named: Mapping[str, object], settings: Mapping[str, int | Sequence[int]] | None
+) -> dict[str, Value]:
+    """The parameters' values by name, however they are given."""
+    given: list[Given] = [
+        (f"{name}=", name, checked_value(name, value)) for name, value in named.items() if value is not None
+    ]
+    more = checks.mapping("settings", settings)
+    given += [("settings", name, checked_value(name, value)) for name, value in more.items()]
+    return merge(given)
 
 
 def _profile(given: str | Profile) -> Profile:
     if isinstance(given, Profile):
         return given
-    if given not in PROFILES:
-        raise ParameterError("profile", None, unknown("profile", given, PROFILES))
-    return PROFILES[given]
+    return PROFILES[checks.one_of("profile", "profile", given, PROFILES)]
 
 
 def _setup(
@@ -314,11 +334,11 @@ def _setup(
 ) -> Setup:
     """What an instance is made for, of the arguments that `prove` and `plan` share."""
     return Setup(
-        _hardware(_profile(profile), merge_flags, cores, matmul_objects),
+        _hardware(_profile(profile), checks.flag("merge_flags", merge_flags), cores, matmul_objects),
         _barrier_all(barrier_all),
-        _within("launches", launches, 1),
-        clear_flags,
-        frozenset(_fault(name) for name in faults),
+        checks.whole("launches", launches, 1),
+        checks.flag("clear_flags", clear_flags),
+        frozenset(_fault(name) for name in checks.several("faults", faults)),
     )
 
 
@@ -327,45 +347,28 @@ def _hardware(profile: Profile, merge: bool, cores: int | None, matmul_objects: 
     if merge:
         profile = replace(profile, flags_merge=True)
     if cores is not None:
-        profile = replace(profile, cores=_within("cores", cores, 1))
+        profile = replace(profile, cores=checks.whole("cores", cores, 1))
     if matmul_objects is not None:
         profile = replace(
-            profile, matmul_objects=_within("matmul_objects", matmul_objects, 0, _MATMUL_OBJECTS_MAX)
+            profile, matmul_objects=checks.whole("matmul_objects", matmul_objects, 0, _MATMUL_OBJECTS_MAX)
         )
     return profile
 
 
-def _within(name: str, value: object, low: int, high: int | None = None) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise ParameterError(name, repr(value), "must be an integer")
-    if value < low or (high is not None and value > high):
-        domain = f"at least {low}" if high is None else f"from {low} to {high}"
-        raise ParameterError(name, value, f"must be {domain}")
-    return value
-
-
-def _fault(given: str) -> Injected:
-    known = [fault.value for fault in Injected]
-    if given not in known:
-        raise ParameterError("fault", None, unknown("fault", given, known))
-    return Injected(given)
+def _fault(given: object) -> Injected:
+    return Injected(checks.one_of("fault", "fault", given, [fault.value for fault in Injected]))
 
 
 def _barrier_all(given: str | BarrierAll | None) -> BarrierAll | None:
     if given is None or isinstance(given, BarrierAll):
         return given
-    known = [reading.value for reading in BarrierAll]
-    if given not in known:
-        raise ParameterError("barrier_all", None, unknown("reading", given, known))
-    return BarrierAll(given)
+    return BarrierAll(
+        checks.one_of("barrier_all", "reading", given, [reading.value for reading in BarrierAll])
+    )
 
 
 def _limits(max_events: int | None, rlimit: int | None) -> Limits:
     limits = Limits()
-    events = limits.max_events if max_events is None else max_events
-    resources = limits.rlimit if rlimit is None else rlimit
-    if events < 1:
-        raise ParameterError("max_events", events, "must be at least 1")
-    if not 0 <= resources <= _RLIMIT_MAX:
-        raise ParameterError("rlimit", resources, f"must be from 0 (no limit) to {_RLIMIT_MAX}")
+    events = limits.max_events if max_events is None else checks.whole("max_events", max_events, 1)
+    resources = limits.rlimit if rlimit is None else checks.whole("rlimit", rlimit, 0, _RLIMIT_MAX)
     return Limits(max_events=events, max_states=limits.max_states, rlimit=resources)

@@ -56,6 +56,13 @@ sources = together(
 )
 """What is checked, and how it is read."""
 
+settings: Decorator[Callable[..., Any]] = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Give any parameter by name; an array as NAME=1,2,3 (repeatable).",
+)
 parameters = together(
     click.option("--ranks", type=int, metavar="N", help="Processing elements."),
     click.option("--buffer-size", type=int, metavar="N", help="Depth of the ring of buffers."),
@@ -66,13 +73,7 @@ parameters = together(
         help="Compute tiles, sizes and buffers from the shape, by the host program's rules (see plan).",
     ),
     click.option("--blocks", type=int, metavar="N", help="Blocks launched on each rank.  [default: ranks]"),
-    click.option(
-        "--set",
-        "settings",
-        multiple=True,
-        metavar="NAME=VALUE",
-        help="Give any parameter by name; an array as NAME=1,2,3 (repeatable).",
-    ),
+    settings,
 )
 """At which parameters."""
 

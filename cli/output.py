@@ -40,6 +40,8 @@ def writer(path: str | None) -> Writer:
     """
     if path is None:
         return to_stdout
+    if not path:
+        raise OutputError("--output: cannot be written: the name of the file is empty")
     file = _File(path)
     file.write_all(None)
     return lambda lines: file.write_all(plain(lines).encode("utf-8", "backslashreplace"))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mc2proof.checker.plan import Derived, Heap, Limit, Plan, PlanFinding, Reach
+from mc2proof.checker.growth import Limit, Reach
+from mc2proof.checker.plan import Derived, Heap, Plan, PlanFinding
 from mc2proof.text import BLANK, Line, Piece, heading, indented, line, table, with_places
 
 STYLES = {"error": "bold red", "warning": "yellow"}
@@ -14,8 +15,8 @@ def render_plan(plan: Plan) -> list[Line]:
     sections = (
         ("parameters", table([_parameter(p) for p in plan.parameters])),
         ("heap of a rank", table(_heap(plan.heap))),
-        ("findings at this shape", _findings(plan.findings) or [line("none")]),
-        ("limits, everything else as planned", table([_limit(limit) for limit in plan.limits])),
+        ("findings at this shape", _findings(plan)),
+        (_limits_title(plan.reach), table([_limit(limit) for limit in plan.limits])),
         ("not known", [line(text) for text in plan.undecided]),
         ("warnings", [line(Piece(f"{a.code}: {a.text}", "yellow")) for a in plan.assumptions if a.warning]),
         ("assumptions", table([[a.code, a.text] for a in plan.assumptions if not a.warning])),
@@ -29,8 +30,7 @@ def render_plan(plan: Plan) -> list[Line]:
 
 def plan_summary(plan: Plan) -> Line:
     """The largest safe values in one line."""
-    shown = (f"{r.parameter} {'none' if r.largest is None else r.largest}" for r in plan.reach)
-    return line("largest safe: ", ", ".join(shown))
+    return line("largest safe: ", ", ".join(f"{r.parameter} {_largest(r).text}" for r in plan.reach))
 
 
 def size_text(count: int) -> str:
@@ -62,15 +62,33 @@ def _heap(heap: Heap) -> list[list[str]]:
     for area in heap.areas:
         pieces = f"{area.count} x {size_text(area.bytes)}" if area.count != 1 else size_text(area.bytes)
         rows.append([area.name, pieces, f"{area.count * area.bytes:,} B"])
-    size = "" if heap.size is None else f"of {heap.size:,} B"
+    size = "" if heap.size is None else f", of {heap.size:,} B"
     aligned = "" if heap.alignment is None else f", aligned to {heap.alignment} B"
-    return [*rows, ["in use", f"{heap.used:,} B", f"{size}{aligned}".strip(", ")]]
+    rows.append(["in use", f"{heap.used:,} B", f"as the host lays it out{size}{aligned}"])
+    if heap.addressed is None:
+        return [*rows, ["addressed", "not known", "the shape is not judged"]]
+    more = heap.addressed - heap.used
+    differs = "" if more == 0 else f": {abs(more):,} B {'more' if more > 0 else 'less'} than is laid out"
+    return [*rows, ["addressed", f"{heap.addressed:,} B", f"by the kernel itself{differs}"]]
 
 
-def _findings(findings: list[PlanFinding]) -> list[Line]:
+def _findings(plan: Plan) -> list[Line]:
+    findings = plan.findings
     cells = table([[Piece(f.severity, STYLES[f.severity]), f.property, f.code, f.message] for f in findings])
-    places = [f"{f.file}:{f.line}" if f.file else "" for f in findings]
-    return with_places(list(zip(cells, places, strict=True)))
+    places = [_place(f) for f in findings]
+    lines = with_places(list(zip(cells, places, strict=True)))
+    if plan.judged != "all":  # the first of what is undecided is about the shape itself
+        return [*lines, line(Piece(plan.undecided[0], "yellow"))]
+    return lines or [line("none")]
+
+
+def _place(finding: PlanFinding) -> str:
+    return f"{finding.file}:{finding.line}" if finding.line else finding.file
+
+
+def _limits_title(reaches: list[Reach]) -> str:
+    follow = [f"{', '.join(r.follows)} following {r.parameter}" for r in reaches if r.follows]
+    return "; ".join(["limits, everything else as planned", *follow])
 
 
 def _limit(limit: Limit) -> list[str | Piece]:
@@ -79,11 +97,25 @@ def _limit(limit: Limit) -> list[str | Piece]:
 
 
 def _reach(reach: Reach) -> list[str | Piece]:
-    title = f"largest safe {reach.parameter}"
-    if reach.largest is None and not reach.bound_by:
-        return [title, Piece("not known", "yellow")]
+    reason = reach.unknown or ""
+    if reach.bound_by:
+        reason = f"bound by {', '.join(reach.bound_by)}; judged {_ranges(reach.judged)}"
+    return [f"largest safe {reach.parameter}", _largest(reach), reason]
+
+
+def _largest(reach: Reach) -> Piece:
     if reach.largest is None:
-        return [title, Piece(f"none of 1-{reach.tried}", "bold red"), f"bound by {', '.join(reach.bound_by)}"]
-    if not reach.bound_by:
-        return [title, Piece(f">= {reach.largest}", "bold green"), "larger ones were not tried"]
-    return [title, Piece(str(reach.largest), "bold green"), f"bound by {', '.join(reach.bound_by)}"]
+        none = bool(reach.bound_by)
+        return Piece("none of those judged" if none else "not known", "bold red" if none else "yellow")
+    return Piece(f"{'' if reach.bound_by else '>= '}{reach.largest}", "bold green")
+
+
+def _ranges(values: list[int]) -> str:
+    """``1-20, 32, 64``."""
+    parts: list[list[int]] = []
+    for value in values:
+        if parts and parts[-1][-1] == value - 1:
+            parts[-1].append(value)
+        else:
+            parts.append([value])
+    return ", ".join(str(p[0]) if len(p) == 1 else f"{p[0]}-{p[-1]}" for p in parts)

@@ -6,11 +6,13 @@ Used by `face` for ``prove --shape`` and for ``plan``; the rules themselves are 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mc2proof.protocol.errors import ParameterError, SourceError
+from mc2proof.protocol.parameters import check_values
 from mc2proof.protocol.program import Assumption, Protocol
 from mc2proof.values import Value
 
@@ -19,11 +21,17 @@ if TYPE_CHECKING:
     from mc2proof.protocol.ascendc.host import Geometry, HostRules
 
 
+_NUMBER = re.compile(r"[+-]?[0-9]{1,40}")
+_SHOWN = 60
+"""Characters of a text that an error repeats."""
+
+
 def parse_shape(text: str) -> tuple[int, int, int]:
     """The numbers of ``M,K,N``. Raises ParameterError."""
     items = text.split(",")
-    if len(items) != 3 or not all(item.strip().removeprefix("-").isdecimal() for item in items):
-        raise ParameterError("--shape", None, f"{text!r} is not of the form M,K,N, three whole numbers")
+    if len(items) != 3 or not all(_NUMBER.fullmatch(item.strip()) for item in items):
+        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+        raise ParameterError("--shape", None, f"{shown!r} is not of the form M,K,N, three whole numbers")
     m, k, n = map(int, items)
     return m, k, n
 
@@ -41,8 +49,7 @@ def shaped(
     """
     from mc2proof.protocol.ascendc.host import host_rules
 
-    if len(shape) != 3 or not all(type(size) is int for size in shape):
-        raise ParameterError("shape", repr(shape), "must be three integers: M, K, N")
+    shape = checked_shape(shape)
     rules = host_rules(facts)
     _check_names(protocols, rules)
     for name, value in values.items():
@@ -52,6 +59,15 @@ def shaped(
     complete = {**geometry.parameters, **values}
     noted = [replace(p, assumptions=(*p.assumptions, *_notes(rules, geometry, complete))) for p in protocols]
     return noted, complete, rules, geometry
+
+
+def checked_shape(shape: object) -> tuple[int, int, int]:
+    """``shape`` if it is three integers. Raises ParameterError."""
+    if isinstance(shape, Sequence) and not isinstance(shape, str) and len(shape) == 3:
+        m, k, n = shape
+        if type(m) is int and type(k) is int and type(n) is int:
+            return m, k, n
+    raise ParameterError("shape", repr(shape), "must be three integers: M, K, N")
 
 
 def one_program(protocols: Sequence[Protocol]) -> Protocol:
@@ -69,16 +85,48 @@ def _check_names(protocols: Sequence[Protocol], rules: HostRules) -> None:
         if lacking:
             raise SourceError(
                 f"{rules.file}: its host rules are not those of {protocol.name}, which has no parameter "
-                f"{', '.join(lacking)}: give facts that fit (--facts), or the parameters themselves"
+                f"{', '.join(lacking)}: give facts whose [host] table is for it (--facts FILE), or, "
+                "without a shape, the parameters themselves (--set NAME=VALUE)"
             )
 
 
 def _ranks(protocols: Sequence[Protocol], values: Mapping[str, Value]) -> int:
-    parameter = protocols[0].parameter("ranks")
-    ranks = values.get("ranks", parameter.default if parameter is not None else None)
-    if not isinstance(ranks, int):
+    """The one number of ranks that all ``protocols`` are meant for."""
+    given: object = values.get("ranks")
+    if given is None:
+        defaults = {p.default for protocol in protocols for p in protocol.parameters if p.name == "ranks"}
+        if len(defaults) > 1:
+            shown = ", ".join(f"{p.name} {_default(p, 'ranks')}" for p in protocols)
+            raise ParameterError("ranks", None, f"the defaults differ ({shown}): give one value (--ranks N)")
+        (given,) = defaults
+    if isinstance(given, tuple):
+        raise ParameterError("ranks", ",".join(map(str, given)), "is one number, not an array")
+    if not isinstance(given, int):
         raise ParameterError("ranks", None, "no value given (--ranks N): a shape is one on some ranks")
-    return ranks
+    return given
+
+
+def one_setting(protocols: Sequence[Protocol], values: Mapping[str, Value]) -> None:
+    """Raises ParameterError where a parameter of several protocols would have several values.
+
+    A report has one table of parameters for all its protocols.
+    """
+    of_first: dict[str, tuple[Value, Protocol]] = {}
+    for protocol in protocols:
+        for name, value in check_values(protocol, values).items():
+            first, other = of_first.setdefault(name, (value, protocol))
+            if first != value:
+                raise ParameterError(
+                    name,
+                    None,
+                    f"is {first} for {other.name} and {value} for {protocol.name}: give one value "
+                    f"(--set {name}=VALUE), or prove them one by one",
+                )
+
+
+def _default(protocol: Protocol, name: str) -> object:
+    parameter = protocol.parameter(name)
+    return "none" if parameter is None or parameter.default is None else parameter.default
 
 
 def _notes(rules: HostRules, geometry: Geometry, values: Mapping[str, Value]) -> list[Assumption]:
@@ -90,6 +138,12 @@ def _notes(rules: HostRules, geometry: Geometry, values: Mapping[str, Value]) ->
         f"N {n} on {geometry.ranks} ranks"
     )
     notes = [Assumption("host-rules", text)]
+    if "blocks" not in values:
+        text = (
+            f"{geometry.ranks} blocks are launched on each rank, as many as ranks (--blocks N): the host "
+            "program launches what its own tiling says"
+        )
+        notes.append(Assumption("blocks-as-ranks", text))
     numbers = {name: v for name, v in values.items() if isinstance(v, int)}
     dropped = rules.dropped_rows({**numbers, "ranks": geometry.ranks})
     if dropped:

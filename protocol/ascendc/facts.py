@@ -8,6 +8,7 @@ Every fact that is used ends up as an assumption of the protocol (`lowering.Usag
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
@@ -94,7 +95,7 @@ class HostValue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class HostReject(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the host program refuses; ``{name}`` in the reason is the value of that name."""
+    """A shape of which the host program makes nothing; ``{name}`` in the reason is the value of that name."""
 
     when: str
     reason: str
@@ -111,12 +112,13 @@ class HostArea(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class HostFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How the host program gets from the shape of a problem to the kernel's parameters.
 
-    Its arguments are ``M``, ``K``, ``N`` and ``ranks``, each an int. ``rejects`` are tried in order,
-    before anything else is computed; ``parameters`` are those of the kernel, by their final names.
-    ``choices``: those of them that its author chose, which a user may choose otherwise. ``source``:
-    where the rules were read. ``region``: the name of the shared region, which ``areas``
-    fill from its begin on; ``dropped``: rows that no tile covers. These two are over the kernel's
-    parameters and ``ranks``.
+    Its arguments are ``M``, ``K``, ``N`` and ``ranks``, each an int. ``rejects`` are what it refuses,
+    ``undefined`` where what it computes has no defined value (an int overflows); both are tried in
+    order, before anything else is computed. ``parameters`` are those of the kernel, by their final
+    names. ``choices``: constants among them that its author chose, which a user may choose
+    otherwise. ``source``: where the rules were read. ``region``: the name of the shared region, which
+    ``areas`` fill from its begin on; ``dropped``: rows that no tile covers. These two are over the
+    kernel's parameters and ``ranks``.
     """
 
     source: str
@@ -125,6 +127,7 @@ class HostFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     areas: tuple[HostArea, ...]
     values: tuple[HostValue, ...] = ()
     rejects: tuple[HostReject, ...] = ()
+    undefined: tuple[HostReject, ...] = ()
     choices: tuple[str, ...] = ()
     dropped: str = "0"
 
@@ -218,5 +221,28 @@ def _check(facts: Facts, name: str) -> None:
             f"regions.{key}",
             f"alignment {region.alignment}",
         )
-    for value in facts.host.values if facts.host is not None else ():
-        expect(value.type in C_NAMES, f"host.values.{value.name}", f"no integer type {value.type}")
+    if facts.host is not None:
+        _check_host(facts.host, expect)
+
+
+SHAPE = ("M", "K", "N")
+"""The host's arguments that make a shape; with ``ranks`` they are all that its rules start from."""
+
+
+def _check_host(host: HostFacts, expect: Callable[[bool, str, str], None]) -> None:
+    expect(bool(host.source.strip()), "host.source", "is empty: say where the rules were read")
+    expect(bool(host.areas), "host.areas", "is empty: say what the shared region is used for")
+    taken = {*SHAPE, "ranks"}
+    for value in host.values:
+        place = f"host.values.{value.name}"
+        expect(value.name.isidentifier(), place, "is no name")
+        expect(value.name not in taken, place, "is the name of an argument or of an earlier value")
+        expect(value.type in C_NAMES, place, f"no integer type {value.type}")
+        taken.add(value.name)
+    for number, reject in enumerate((*host.rejects, *host.undefined), 1):
+        expect(bool(reject.reason.strip()), f"host.rejects, entry {number}", f"no reason for `{reject.when}`")
+    expect("ranks" not in host.parameters, "host.parameters.ranks", "is given to the host, not computed")
+    for name in host.choices:
+        expect(name in host.parameters, "host.choices", f"{name} is none of host.parameters")
+    for area in host.areas:
+        expect(bool(area.name.strip()), "host.areas", "an area without a name")

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from ..cinteger import C_NAMES, CType, fits
 from ..errors import ParameterError, SourceError, UnsupportedError
 from ..evaluate import evaluate
-from ..expr import Expr, Var, VarKind
+from ..expr import Expr, Var, VarKind, variables
 from ..program import Role
 from .declarations import Index
-from .facts import Facts, HostFacts
+from .facts import SHAPE, Facts, HostFacts, HostReject
 from .lowering import Lowering
 from .parse import Sources
 from .state import Shared
@@ -24,8 +24,13 @@ from .statements import LANGUAGE
 from .texts import fact_expression
 from .values import convert
 
-SHAPE = ("M", "K", "N")
-"""The host's arguments that make a shape; with ``ranks`` they are all that its rules start from."""
+
+class ShapeRefused(ParameterError):
+    """A shape that the host program rejects, or of which nobody can say what it makes."""
+
+
+class AreaWraps(SourceError):
+    """Areas so large that their size does not fit the type that the rules compute it in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,45 +66,73 @@ class HostRules:
     region: str
     choices: frozenset[str]
     rejects: tuple[tuple[Expr, str], ...]
+    undefined: tuple[tuple[Expr, str], ...]
     named: Mapping[str, Expr]
     parameters: Mapping[str, Expr]
     areas: tuple[tuple[str, Expr, Expr], ...]
     dropped: Expr
 
     def geometry(self, shape: tuple[int, int, int], ranks: int) -> Geometry:
-        """What the host computes for ``shape``. Raises ParameterError for what it rejects."""
+        """What the host computes for ``shape``. Raises ShapeRefused where it computes nothing."""
         given = dict(zip((*SHAPE, "ranks"), (*shape, ranks), strict=True))
         for name, value in given.items():
             if not fits(CType.I32, value):
-                raise ParameterError(name, value, "must fit an int, which the host program keeps it in")
-        for condition, reason in self.rejects:
-            if self._value(condition, given):
-                raise ParameterError(
-                    "shape",
-                    ",".join(map(str, shape)),
-                    f"the host program ({self.source}) rejects it on {ranks} ranks: "
-                    f"{self._filled(reason, given)}",
-                )
-        named = {name: self._value(expr, given) for name, expr in self.named.items()}
-        parameters = {name: self._value(expr, given) for name, expr in self.parameters.items()}
+                raise ShapeRefused(name, value, "must fit an int, which the host program keeps it in")
+        for rules, what in ((self.rejects, "rejects it"), (self.undefined, "cannot compute it")):
+            for condition, reason in rules:
+                if self._value(condition, given):
+                    raise self._refused(shape, ranks, what, self._filled(reason, given))
+        named, parameters = (
+            {name: self._unwrapped(name, expr, given, shape, ranks) for name, expr in exprs.items()}
+            for exprs in (self.named, self.parameters)
+        )
         return Geometry(shape, ranks, named, parameters)
 
     def heap_areas(self, parameters: Mapping[str, int]) -> tuple[Area, ...]:
-        """The areas of the shared region at the kernel's ``parameters``, in its order."""
+        """The areas of the shared region at the kernel's ``parameters``, in its order.
+
+        Raises AreaWraps where a size does not fit its type, SourceError where one makes no sense.
+        """
         return tuple(
-            Area(name, self._value(count, parameters), self._value(size, parameters))
+            Area(
+                name,
+                self._size(f"the count of area {name}", count, parameters),
+                self._size(f"the size of area {name}", size, parameters),
+            )
             for name, count, size in self.areas
         )
 
     def dropped_rows(self, parameters: Mapping[str, int]) -> int:
         """The rows of A for each rank that no tile covers."""
-        return self._value(self.dropped, parameters)
+        return self._size("the number of dropped rows", self.dropped, parameters)
 
-    def _value(self, expr: Expr, given: Mapping[str, int]) -> int:
+    def _size(self, what: str, expr: Expr, given: Mapping[str, int]) -> int:
+        value = self._value(expr, given)
+        if value != self._value(expr, given, exact=True):
+            raise AreaWraps(f"{self.file}: host: {what}, `{expr}`, wraps around")
+        if value < 0:
+            raise SourceError(f"{self.file}: host: {what}, `{expr}`, is negative: {value}")
+        return value
+
+    def _unwrapped(
+        self, name: str, expr: Expr, given: Mapping[str, int], shape: tuple[int, int, int], ranks: int
+    ) -> int:
+        value, exact = self._value(expr, given), self._value(expr, given, exact=True)
+        if value != exact:
+            reason = f"{name} wraps around: C computes {value}, the exact value is {exact}"
+            raise self._refused(shape, ranks, "makes no sense of it", reason)
+        return value
+
+    def _refused(self, shape: tuple[int, int, int], ranks: int, what: str, reason: str) -> ShapeRefused:
+        text = f"the host program ({self.source}) {what} on {ranks} ranks: {reason}"
+        return ShapeRefused("shape", ",".join(map(str, shape)), text)
+
+    def _value(self, expr: Expr, given: Mapping[str, int], *, exact: bool = False) -> int:
         try:
-            return evaluate(expr, given)
+            return evaluate(expr, given, exact=exact)
         except (ZeroDivisionError, ValueError) as error:
-            raise SourceError(f"{self.file}: host: `{expr}` cannot be computed: {error}") from error
+            reason = "division by zero" if isinstance(error, ZeroDivisionError) else error
+            raise SourceError(f"{self.file}: host: `{expr}` cannot be computed: {reason}") from error
 
     def _filled(self, reason: str, given: Mapping[str, int]) -> str:
         def value(match: re.Match[str]) -> str:
@@ -140,25 +173,36 @@ class _Reader:
             ctype = C_NAMES[value.type]
             self.names[value.name] = convert(ctype, self.expression(value.value))
             self.types[value.name] = ctype
-        for reject in host.rejects:
-            for name in _PLACEHOLDER.findall(reject.reason):
-                if name not in self.names:
-                    raise SourceError(f"{self.facts.file}: host.rejects: no value {{{name}}} to tell")
         kernel = {name: Var(name, CType.I64, VarKind.PARAMETER) for name in ("ranks", *host.parameters)}
         return HostRules(
             file=self.facts.file,
             source=host.source,
             region=host.region,
             choices=frozenset(host.choices),
-            rejects=tuple((self.expression(r.when), r.reason) for r in host.rejects),
+            rejects=tuple(map(self.rule, host.rejects)),
+            undefined=tuple(map(self.rule, host.undefined)),
             named={v.name: self.names[v.name] for v in host.values},
-            parameters={name: self.expression(text) for name, text in host.parameters.items()},
+            parameters={name: self.parameter(name) for name in host.parameters},
             areas=tuple(
                 (a.name, self.expression(a.count, kernel), self.expression(a.bytes, kernel))
                 for a in host.areas
             ),
             dropped=self.expression(host.dropped, kernel),
         )
+
+    def rule(self, reject: HostReject) -> tuple[Expr, str]:
+        """The condition of ``reject`` and its reason."""
+        for name in _PLACEHOLDER.findall(reject.reason):
+            if name not in self.names:
+                raise SourceError(f"{self.facts.file}: host.rejects: no value {{{name}}} to tell")
+        return self.expression(reject.when), reject.reason
+
+    def parameter(self, name: str) -> Expr:
+        """What parameter ``name`` is; a choice is no choice where the shape decides."""
+        expr = self.expression(self.host.parameters[name])
+        if name in self.host.choices and any(True for _ in variables(expr)):
+            raise SourceError(f"{self.facts.file}: host.choices: {name} is computed from the shape, `{expr}`")
+        return expr
 
     def expression(self, text: str, names: Mapping[str, Expr] | None = None) -> Expr:
         """The expression that ``text`` is over the host's names, or over the kernel's parameters."""

@@ -204,3 +204,53 @@ def test_protocols_and_sources_do_not_mix() -> None:
 def test_name_that_is_no_text() -> None:
     with pytest.raises(SourceError, match="not valid UTF-8"):
         mc2proof.load("kernel\udcff.h")
+
+
+WRONG: list[tuple[str, object, str]] = [
+    ("ranks", True, "must be an integer"),
+    ("ranks", 4.0, "must be an integer"),
+    ("ranks", "4", "must be an integer"),
+    ("blocks", (1, 2), "is one number, not an array"),
+    ("launches", None, "must be an integer"),
+    ("cores", "4", "must be an integer"),
+    ("strict_ids", 1, "must be True or False"),
+    ("clear_flags", "yes", "must be True or False"),
+    ("merge_flags", None, "must be True or False"),
+    ("profile", None, "must be one of ascend950"),
+    ("barrier_all", 4, "must be one of vec"),
+    ("faults", "quiet-timeout", "must be a sequence of names"),
+    ("faults", [None], "must be one of quiet-timeout"),
+    ("settings", [("m", 2)], "must map names"),
+    ("facts", 5, "must be a path"),
+    ("progress", 5, "must be a function"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "message"), WRONG, ids=str)
+def test_arguments_of_the_wrong_type(name: str, value: object, message: str) -> None:
+    shape: dict[str, object] = {"shape": (2048, 8192, 3584), "ranks": 4, "facts": None}
+    for asked in (mc2proof.plan, mc2proof.prove):
+        with pytest.raises(mc2proof.ParameterError, match=message) as raised:
+            asked(**(shape | {name: value}))  # type: ignore[operator]
+        assert raised.value.name.startswith(name.removesuffix("s"))
+
+
+@pytest.mark.parametrize("shape", ["2048,8192,64", (1, 2), (1.0, 2, 3), (True, 2, 3), 5, None])
+def test_what_is_no_shape(shape: object) -> None:
+    with pytest.raises(mc2proof.ParameterError, match="must be three integers"):
+        mc2proof.plan(shape, 4)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("cross_check", 1), ("properties", "layout"), ("engine", None), ("max_events", True), ("rlimit", "1")],
+)
+def test_arguments_of_a_proof_of_the_wrong_type(name: str, value: object) -> None:
+    with pytest.raises(mc2proof.ParameterError, match=f"{name} = .*: must be"):
+        mc2proof.prove(tile_cnt=1, **{name: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("protocols", [5, [5], b"a.h", None])
+def test_what_is_no_protocol(protocols: object) -> None:
+    with pytest.raises(mc2proof.ParameterError, match="must be"):
+        mc2proof.prove(protocols)  # type: ignore[arg-type]

@@ -48,11 +48,80 @@ def test_json_follows_the_schema(run: Callable, tmp_path: Path) -> None:
     validator = jsonschema.Draft202012Validator(schema)
     finished = run("plan", *PLANS["dropped-rows"], "--format", "json", "--output", "plan.json")
     assert finished.returncode == 0
-    assert finished.stdout == "largest safe: tile_cnt 16, buffer_size 64; written to plan.json\n"
+    assert (
+        finished.stdout
+        == "largest safe: tile_cnt 16, buffer_size none of those judged; written to plan.json\n"
+    )
     plan = json.loads((tmp_path / "plan.json").read_text())
     assert [e.message for e in validator.iter_errors(plan)] == []
     assert (plan["dropped_rows"], plan["heap"]["used"]) == (52, 17_301_504)
     assert not validator.is_valid(plan | {"heap": None})
+
+
+def test_a_shape_that_is_not_judged(run: Callable) -> None:
+    printed = run("plan", 512 * 200, 8192, 64, 64).stdout
+    found = printed.split("findings at this shape\n")[1].split("\n\n")[0]
+    assert found.startswith("  the planned shape is not judged: a predicted size of ")
+    assert "addressed  not known" in printed
+    assert "largest safe tile_cnt     not known  tile_cnt 1: a predicted size of " in printed
+
+
+def test_a_depth_by_name(run: Callable) -> None:
+    depths = [
+        json.loads(run("plan", *PLANS["usual"], *given, "--format", "json").stdout)["parameters"]
+        for given in (("--set", "buffer_size=2"), ("--buffer-size", 2))
+    ]
+    assert depths[0] == depths[1]
+
+
+def test_facts_for_the_rules_alone(run: Callable, tmp_path: Path) -> None:
+    """A protocol without kernel sources takes facts for its shape."""
+    (tmp_path / "facts.toml").write_bytes(
+        (files("mc2proof.protocol.ascendc") / "reference_facts.toml").read_bytes()
+    )
+    finished = run("plan", *PLANS["usual"], "--facts", "facts.toml")
+    assert "facts.toml, of src/all_to_all_matmul.cpp" in finished.stdout
+    finished = run("prove", "--shape", "512,8192,64", "--facts", "facts.toml")
+    assert finished.returncode == 0
+
+
+def test_three_dots_where_there_is_no_ellipsis(run: Callable) -> None:
+    printed = run("plan", 2048, 8192, 3584, 2, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0").stdout
+    assert "buffer_size = 1, 2, 4, 8, 12, 16, 20, 32, ... (others not tried)" in printed
+
+
+def test_a_result_never_replaces_what_was_read(fails: Callable, protocols: Path, tmp_path: Path) -> None:
+    (tmp_path / "outer.h").write_text('#include "inner.h"\n')
+    inner = "#pragma once\n__global__ __aicore__ __mix__(1, 1) void Entry(GM_ADDR a) {}\n"
+    (tmp_path / "inner.h").write_text(inner)
+    (tmp_path / "facts.toml").write_text("")
+    (tmp_path / "link.h").symlink_to("inner.h")
+    (tmp_path / "module.py").write_text("from protocols import hand_over\n")
+    header = ("prove", "outer.h", "--ranks", 2)
+    refused = (
+        (*header, "--output", "inner.h"),
+        (*header, "--output", "link.h"),
+        (*header, "--facts", "facts.toml", "--output", tmp_path / "facts.toml"),
+        ("prove", "protocols.py:hand_over", "--output", "protocols.py"),
+        ("prove", "module.py:hand_over", "--output", "protocols.py"),
+        ("plan", *PLANS["usual"], "protocols.py:hand_over", "--output", "./protocols.py"),
+    )
+    for arguments in refused:
+        assert "is read as an input" in fails(2, *arguments), arguments
+    assert (tmp_path / "inner.h").read_text() == inner
+
+
+def test_protocols_that_are_made_for_different_runs(fails: Callable, tmp_path: Path) -> None:
+    text = (
+        "from dataclasses import replace\nimport mc2proof\nring = mc2proof.ring_all_to_all()\n"
+        "def of(n):\n    ps = [replace(p, default=n) if p.name == 'ranks' else p for p in ring.parameters]\n"
+        "    return replace(ring, name=f'ring-{n}', parameters=tuple(ps))\ntwo, four = of(2), of(4)\n"
+    )
+    (tmp_path / "rings.py").write_text(text)
+    both = ("prove", "rings.py:two", "rings.py:four")
+    assert "ranks: is 2 for ring-2 and 4 for ring-4: give one value" in fails(2, *both)
+    shaped = fails(2, *both, "--shape", "512,8192,64")
+    assert "ranks: the defaults differ (ring-2 2, ring-4 4): give one value (--ranks N)" in shaped
 
 
 def test_options_of_the_hardware(run: Callable) -> None:
@@ -69,6 +138,12 @@ def test_options_of_the_hardware(run: Callable) -> None:
         ((2048, 8192, 3584), "Missing argument"),
         ((2048, 8192, 3584, "four"), "'four' is not a valid integer"),
         ((2048, 8192, 3584, 0), "ranks = 0: must be at least 1"),
+        ((-1, 8192, 3584, 4), "numbers that stand alone must be positive"),
+        ((1 << 18, 8192, 64, 4), "cannot compute it on 4 ranks: the size of A, 262144 * 8192, overflows"),
+        ((*PLANS["usual"], "--set", "m=256"), "m = 256: the host program computes it"),
+        ((*PLANS["usual"], "--set", "rank=2"), "rank = 2: no such parameter of ring-all-to-all"),
+        ((*PLANS["usual"], "--set", "blocks=1,2"), "blocks = 1,2: is one number, not an array"),
+        ((*PLANS["usual"], "--output", ""), "--output: cannot be written: the name of the file is empty"),
         ((1 << 31, 8192, 3584, 4), "must fit an int"),
         ((*PLANS["usual"], "--buffer-size", 0), "buffer_size = 0: must be at least 1"),
         ((*PLANS["usual"], "--profile", "ascend"), "profile"),
@@ -143,6 +218,9 @@ def test_the_replay_of_a_shape(run: Callable) -> None:
         (("--shape", "2048,8192,3584", "--tile-cnt", 4), "tile_cnt = 4: the host program computes it"),
         (("--shape", "2048,8192,3584", "--set", "m=256"), "m = 256: the host program computes it"),
         (("--shape", "2048,8192,3584", "--set", "rows=9"), "rows = 9: the host program computes it"),
+        (("--shape", f"{'1' * 5000},8192,64"), "11...' is not of the form M,K,N, three whole numbers"),
+        (("--shape", "٣,8192,64"), "is not of the form M,K,N"),
+        (("--shape", "512,8192,64", "--set", "ranks=2,4"), "ranks = 2,4: is one number, not an array"),
         (
             ("protocols.py:hand_over", "--shape", "2048,8192,3584"),
             "its host rules are not those of hand-over",

@@ -38,6 +38,9 @@ def test_what_the_kernel_is_given(host: str) -> None:
     assert re.search(r"GetTilingData\(headMSize, n, ka,", host)  # m, n, k of a tile
     assert "SHMEM_SPACE_SIZE = 1024UL * 1024UL * 1024UL;" in host
     assert "PACKAGE_SIZE = 512UL;" in host
+    for size in ("hostA(m * k, 0)", "hostB(k * n, 0)", "hostOutput(m * n, 0)"):  # of ints, unchecked
+        assert size in host
+    assert "usedCoreNum, nullptr, stream>>>" in host  # how many blocks, is the tiling's answer
     assert "hostScaleA(m * CeilDiv(k, 64) * 2, 0)" in host
 
 

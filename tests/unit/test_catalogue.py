@@ -201,7 +201,7 @@ def is_prose(node: ast.AST) -> bool:
 
 NO_CODES = {
     "set-alone",  # a case of set-without-wait that has its own words
-    "not-computable",  # of `mc2proof plan`: a value that no instance can be made for
+    "host-rules",  # of `mc2proof plan`: a value that the host program makes no kernel of
 }
 
 

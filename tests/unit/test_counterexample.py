@@ -136,3 +136,13 @@ def test_a_mask_is_blamed_only_where_it_is_no_ring(depth: int, reading: BarrierA
     shown = counterexample(instance, "no-overwrite-before-read", "overwrite")
     assert shown is not None
     assert any("no power of two" in line for line in shown.conflict) == named
+
+
+def test_tiles_that_a_given_number_of_rows_depends_on_are_not_shrunk() -> None:
+    """With the rows of a shape, no tiles at all would drop rows as well, and say nothing."""
+    values = {"ranks": 4, "tile_cnt": 2, "buffer_size": 2, "m": 2, "rows": 5}
+    report = prove_protocols([ring_all_to_all()], values, properties=["coverage"])
+    shown = [f.counterexample for f in report.results[0].findings if f.counterexample is not None]
+    assert shown
+    assert {(example.parameters["tile_cnt"], example.parameters["rows"]) for example in shown} == {(2, 5)}
+    assert min(example.parameters["ranks"] for example in shown) == 1

@@ -8,9 +8,9 @@ import pytest
 
 from mc2proof.protocol.ascendc import reference_facts
 from mc2proof.protocol.ascendc.facts import parse_facts
-from mc2proof.protocol.ascendc.host import HostRules, host_rules
+from mc2proof.protocol.ascendc.host import AreaWraps, HostRules, ShapeRefused, host_rules
 from mc2proof.protocol.builtin import ring_all_to_all
-from mc2proof.protocol.errors import ParameterError, SourceError
+from mc2proof.protocol.errors import SourceError
 from mc2proof.protocol.unroll import unroll
 
 
@@ -53,22 +53,23 @@ def test_rows_that_are_no_whole_number_of_tiles(rules: HostRules, m: int, tiles:
         ((512, 8192, 64), 0, "must be positive"),
         ((512, 8190, 64), 4, "K = 8190 is not divisible by 4 ranks"),
         ((512, 64, 64), 1, r"ceil\(64/64\) is odd"),
-        ((1 << 18, 1 << 13, 64), 4, r"size of A, 262144 \* 8192, .* does not fit"),
-        ((64, 1 << 13, 1 << 18), 4, r"size of B, 8192 \* 262144, .* does not fit"),
-        ((1 << 16, 128, 1 << 15), 1, r"size of C, 65536 \* 32768, .* does not fit"),
+        ((1 << 18, 1 << 13, 64), 4, r"size of A, 262144 \* 8192, overflows"),
+        ((64, 1 << 13, 1 << 18), 4, r"size of B, 8192 \* 262144, overflows"),
+        ((1 << 16, 128, 1 << 15), 1, r"size of C, 65536 \* 32768, overflows"),
     ],
 )
 def test_what_the_host_rejects(
     rules: HostRules, shape: tuple[int, int, int], ranks: int, reason: str
 ) -> None:
-    with pytest.raises(ParameterError, match=reason) as raised:
+    with pytest.raises(ShapeRefused, match=reason) as raised:
         rules.geometry(shape, ranks)
-    assert "all_to_all_matmul.cpp" in str(raised.value)
+    what = "cannot compute it" if "overflows" in reason else "rejects it"
+    assert f"all_to_all_matmul.cpp) {what} on {ranks} ranks" in str(raised.value)
 
 
 @pytest.mark.parametrize("shape", [(1 << 31, 1, 1), (1, 1, -(1 << 31) - 1)])
 def test_arguments_that_are_no_int(rules: HostRules, shape: tuple[int, int, int]) -> None:
-    with pytest.raises(ParameterError, match="must fit an int"):
+    with pytest.raises(ShapeRefused, match="must fit an int"):
         rules.geometry(shape, 1)
 
 
@@ -108,14 +109,50 @@ size = "twice"
 """
 
 
-def test_values_are_computed_by_the_rules_of_c() -> None:
-    rules = host_rules(parse_facts(HOST, "f.toml"))
-    assert rules.geometry((130, 1, 1), 2).named == {"part": 4, "twice": 3}
-    assert rules.geometry((128, 1, 0), 2).named == {"part": 0, "twice": (1 << 32) - 1}
-    with pytest.raises(ParameterError, match=r"launch\.cpp\) rejects it on 2 ranks: N = 9 is more than 4"):
-        rules.geometry((130, 1, 9), 2)
+def rules_of(written: str = "", instead: str = "") -> HostRules:
+    assert written in HOST
+    return host_rules(parse_facts(HOST.replace(written, instead), "f.toml"))
+
+
+def test_values_and_areas_are_computed() -> None:
+    rules = rules_of()
+    assert rules.geometry((100, 1, 1), 2).named == {"part": 200, "twice": 199}
+    with pytest.raises(ShapeRefused, match=r"launch\.cpp\) rejects it on 2 ranks: N = 201 is more than 200"):
+        rules.geometry((100, 1, 201), 2)
     assert [(a.name, a.total) for a in rules.heap_areas({"ranks": 3, "size": 5})] == [("all", 15)]
     assert rules.dropped_rows({"ranks": 3, "size": 5}) == 0
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ((130, 1, 1), "part wraps around: C computes 4, the exact value is 260"),
+        ((0, 1, 0), f"twice wraps around: C computes {(1 << 32) - 1}, the exact value is -1"),
+    ],
+)
+def test_values_that_wrap_are_refused(shape: tuple[int, int, int], message: str) -> None:
+    with pytest.raises(ShapeRefused, match=message):
+        rules_of().geometry(shape, 2)
+
+
+def test_a_shape_that_the_host_does_not_look_at_and_cannot_compute() -> None:
+    rules = rules_of(
+        "[host.parameters]", 'undefined = [{ when = "K > N", reason = "{K} overflows" }]\n[host.parameters]'
+    )
+    with pytest.raises(ShapeRefused, match=r"launch\.cpp\) cannot compute it on 2 ranks: 7 overflows"):
+        rules.geometry((100, 7, 5), 2)
+
+
+def test_areas_that_make_no_sense() -> None:
+    with pytest.raises(AreaWraps, match=r"the size of area all, .* wraps around"):
+        rules_of().heap_areas({"ranks": 1 << 31, "size": 1 << 40})
+    with pytest.raises(SourceError, match=r"the size of area all, .* is negative: -2"):
+        rules_of("ranks * size", "ranks - size").heap_areas({"ranks": 3, "size": 5})
+    with pytest.raises(SourceError, match="division by zero"):
+        rules_of("ranks * size", "size / (ranks - 3)").heap_areas({"ranks": 3, "size": 5})
+    negative = rules_of("[host.parameters]", 'dropped = "ranks - size"\n[host.parameters]')
+    with pytest.raises(SourceError, match=r"the number of dropped rows, .* is negative: -2"):
+        negative.dropped_rows({"ranks": 3, "size": 5})
 
 
 def test_facts_without_a_host() -> None:
@@ -130,6 +167,22 @@ def test_facts_without_a_host() -> None:
         ("{part}", "{parts}", r"host\.rejects: no value \{parts\}"),
         ("part - 1", "part - ", r"cannot read the expression"),
         ('"M * 2"', '"later"', r"f\.toml: host: `later`: name later: neither"),
+        ("M * 2", "M) * (2", r"f\.toml: cannot read the expression `M\) \* \(2`"),
+        ("part - 1", "part << 40", r"f\.toml: `part << 40`: a shift of 32 bits by 40"),
+        ("part - 1", "part * twice", r"name twice: neither"),
+        (
+            'name = "twice"',
+            'name = "part"',
+            r"host\.values\.part: is the name of an argument or of an earlier",
+        ),
+        ('name = "part"', 'name = "ranks"', r"host\.values\.ranks: is the name of an argument"),
+        ('name = "part"', 'name = "a b"', r"host\.values\.a b: is no name"),
+        ("launch.cpp", " ", r"host\.source: is empty"),
+        ("N = {N} is more than {part}", "", r"no reason for `N > part`"),
+        ('areas = [{ name = "all", bytes = "ranks * size" }]', "areas = []", r"host\.areas: is empty"),
+        ('region = "heap"', 'region = "heap"\nchoices = ["depth"]', r"depth is none of host\.parameters"),
+        ('region = "heap"', 'region = "heap"\nchoices = ["size"]', r"size is computed from the shape, `"),
+        ('size = "twice"', 'ranks = "2"', r"host\.parameters\.ranks: is given to the host"),
         ("[host.parameters]", "[host.parameter]", r"unknown field `parameter`|missing required field"),
     ],
 )
@@ -140,6 +193,5 @@ def test_what_is_wrong_with_a_host_table(written: str, instead: str, message: st
 
 
 def test_a_rule_that_cannot_be_computed() -> None:
-    rules = host_rules(parse_facts(HOST.replace("part - 1", "K / N"), "f.toml"))
-    with pytest.raises(SourceError, match=r"f\.toml: host: .* cannot be computed"):
-        rules.geometry((130, 1, 0), 2)
+    with pytest.raises(SourceError, match=r"f\.toml: host: .* cannot be computed: division by zero"):
+        rules_of("part - 1", "K / N").geometry((100, 1, 0), 2)
