@@ -5,9 +5,10 @@ where all its clauses hold. Engines know clauses, not properties. `memory_obliga
 writes and reads of an instance, which `pieces` finds; those of flags are in `flag_obligations`.
 
 Pairs that follow from others are left out: for two writes a, b of one pipe, in this order, every
-later write c of that pipe begins after b, so that "a ends before b begins" covers c too, and "the
-reader ends before b begins" likewise. Writes of the same launch and of later ones are apart in this:
-an obligation between two launches is one of the property relaunch, whatever else it would be.
+later write c of that pipe begins after b, so that "a ends before b begins" covers c too (b being the
+first that a may conflict with), and "the reader ends before b begins" likewise. Writes of the same
+launch and of later ones are apart in this: an obligation between two launches is one of the property
+relaunch, whatever else it would be.
 """
 
 from __future__ import annotations
@@ -207,8 +208,7 @@ def _conflicts_within(sync: Sync, places: list[Place]) -> Iterator[Obligation]:
         pipes.setdefault(_pipe_of(sync, place), []).append(place)
     for chain in pipes.values():
         for a, b in _neighbours(sync, chain):
-            if _may_conflict(sync, a, b):
-                yield _unordered(sync, "no-write-conflict", "write-conflict", a, b)
+            yield _unordered(sync, "no-write-conflict", "write-conflict", a, b)
     chains = list(pipes.values())
     for i, chain in enumerate(chains):
         for other in chains[i + 1 :]:
@@ -219,14 +219,17 @@ def _conflicts_within(sync: Sync, places: list[Place]) -> Iterator[Obligation]:
 
 
 def _neighbours(sync: Sync, chain: list[Place]) -> Iterator[tuple[Place, Place]]:
-    """Each write of one pipe with the next of its launch, and with the next of a later launch."""
+    """Each write of one pipe with the next of its launch, and of a later one, that it may conflict with."""
     launches = [launch_of(sync.instance, place) for place in chain]
-    for number, place in enumerate(chain[:-1]):
-        if launches[number + 1] == launches[number]:
-            yield place, chain[number + 1]
-        if launches[-1] > launches[number]:
-            after = next(i for i in range(number + 1, len(chain)) if launches[i] > launches[number])
-            yield place, chain[after]
+    for number, place in enumerate(chain):
+        found: set[bool] = set()
+        for after in range(number + 1, len(chain)):
+            later = launches[after] > launches[number]
+            if later not in found and _may_conflict(sync, place, chain[after]):
+                found.add(later)
+                yield place, chain[after]
+            if later in found and (later or launches[-1] == launches[number]):
+                break
 
 
 def _may_conflict(sync: Sync, a: Place, b: Place) -> bool:

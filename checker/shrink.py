@@ -12,10 +12,11 @@ from typing import Generic, TypeVar
 from ..protocol.errors import Mc2proofError
 from ..protocol.evaluate import Value, evaluate
 from ..protocol.expr import Expr, Var, VarKind, variables
-from ..protocol.instance import Instance
+from ..protocol.instance import Instance, Kind
 from ..protocol.parameters import check_values
 from ..protocol.program import For, Protocol, statements
 from ..protocol.unroll import Limits, unroll
+from .pieces import distinct_cores
 
 T = TypeVar("T")
 
@@ -45,17 +46,30 @@ def shrunk(instance: Instance, find: Callable[[Instance], T | None]) -> Smallest
         if fewer is not None and found is not None:
             instance = fewer
             break
+    stray = _names_strangers(instance)
     before = None
     while before != values:
         before = values
         for name in _shrinkable(instance.protocol, values):
             for candidate in _candidates(instance.protocol, values, name):
                 smaller = _unrolled(instance, candidate)
+                if smaller is not None and not stray and _names_strangers(smaller):
+                    continue
                 here = None if smaller is None else find(smaller)
                 if here is not None:
                     values, found = check_values(instance.protocol, candidate), here
                     break
     return Smallest(values, instance.setup.launches, found)
+
+
+def _names_strangers(instance: Instance) -> bool:
+    """Whether some request goes to a rank that there is not: a fault that fewer ranks must not bring."""
+    ranks = range(instance.ranks)
+    return any(
+        event.kind in (Kind.PUT, Kind.QUIET) and event.peer not in ranks
+        for cores in distinct_cores(instance)
+        for event in instance.cores[cores[0]].events
+    )
 
 
 def _shrinkable(protocol: Protocol, values: Mapping[str, Value]) -> list[str]:

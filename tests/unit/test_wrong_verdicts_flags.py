@@ -16,7 +16,7 @@ from mc2proof.protocol.builder import ProtocolBuilder, RoleBuilder, window
 from mc2proof.protocol.errors import UnsupportedError
 from mc2proof.protocol.expr import as_expr
 from mc2proof.protocol.profile import ASCEND950
-from mc2proof.protocol.program import Address, Origin, Pipe, Protocol, RegionKind, Role
+from mc2proof.protocol.program import Address, Mode, Origin, Pipe, Protocol, RegionKind, Role
 from mc2proof.protocol.replay import replay
 from mc2proof.protocol.setup import Setup
 from mc2proof.protocol.unroll import unroll
@@ -329,3 +329,30 @@ def test_a_mode_change_before_a_set_that_nobody_awaits_is_shown() -> None:
     low = Setup(replace(ASCEND950, counter_cap=1))
     report = prove_protocols([protocol(fill)], {}, low)
     assert violated(report)[FR] == {"counter-cap", "mode-change"}
+
+
+# --- writes that add --------------------------------------------------------------------------
+
+
+def test_a_store_behind_another_addition_of_a_later_launch() -> None:
+    """The next write of a later launch may add as well, and conflict with nothing: the one behind it may."""
+
+    def fill(p: ProtocolBuilder, aiv: RoleBuilder, _: RoleBuilder) -> None:
+        with aiv.when(p.rank.eq(0)):
+            aiv.put(1, HEAP, Address("a", as_expr(0)), 8, mode=Mode.ADD)
+            with aiv.when(p.launch.eq(1)):
+                aiv.put(1, HEAP, Address("a", as_expr(8)), 8)
+
+    report = prove_protocols([protocol(fill)], {"ranks": 2}, Setup(launches=2), cross_check=True)
+    assert violated(report)["relaunch"] == {"relaunch-write-conflict"}
+
+
+def test_a_smaller_case_makes_no_requests_to_ranks_that_there_are_not() -> None:
+    def fill(p: ProtocolBuilder, aiv: RoleBuilder, _: RoleBuilder) -> None:
+        with aiv.when(p.rank.eq(0)):
+            aiv.put(1, HEAP, Address("a", as_expr(0)), 8)
+
+    report = prove_protocols([protocol(fill)], {"ranks": 4}, properties=["completion"])
+    (finding,) = report.results[0].findings
+    assert finding.counterexample is not None
+    assert finding.counterexample.parameters["ranks"] == 2
