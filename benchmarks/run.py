@@ -13,9 +13,15 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from random import Random
 
 from mc2proof.checker.prove import prove_protocols
+from mc2proof.fuzz.search import runner_of, search, sized
+from mc2proof.fuzz.timings import Pct
 from mc2proof.protocol.builtin import ring_all_to_all
+from mc2proof.protocol.instance import Instance
+from mc2proof.protocol.machine import Machine
+from mc2proof.protocol.unroll import unroll
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +59,45 @@ def engine(name: str, phases: Sequence[str], **parameters: int) -> Callable[[], 
     return measure
 
 
+def timings(run: Callable[[Instance], Callable[[int], object]]) -> Callable[[], float]:
+    """Seconds for 100 random timings of the built-in protocol on 2 ranks, after one to warm up."""
+    protocol = ring_all_to_all()
+    once = run(unroll(protocol, sized(protocol, {"ranks": 2, "tile_cnt": 8})))
+
+    def measure() -> float:
+        once(0)
+        started = time.perf_counter()
+        for seed in range(1, TIMINGS + 1):
+            once(seed)
+        return time.perf_counter() - started
+
+    return measure
+
+
+def by_machine(instance: Instance) -> Callable[[int], object]:
+    """One timing on the Machine, without bytes."""
+    machine = Machine(instance)
+
+    def once(seed: int) -> None:
+        random, state = Random(seed), machine.initial()
+        while actions := machine.enabled(state):
+            state = machine.step(state, random.choice(actions))
+
+    return once
+
+
+def by_model(instance: Instance) -> Callable[[int], object]:
+    """One timing on the numpy model, by priorities."""
+    runner = runner_of(instance)
+    return lambda seed: runner.run(Pct(seed, 2))
+
+
+def fuzzing() -> float:
+    """Seconds for 100 examples of `mc2proof fuzz`, with what Hypothesis takes."""
+    return TIMINGS / search(ring_all_to_all(), {"ranks": 2, "tile_cnt": 8}, examples=500).rate
+
+
+TIMINGS = 100
 LARGE = {"ranks": 8, "blocks": 8, "tile_cnt": 32}
 
 ROWS = (
@@ -63,6 +108,9 @@ ROWS = (
     Row("8 ranks x 8 blocks x 32 tiles", "z3", engine("z3", ["z3"], **LARGE)),
     Row("4 ranks x 8 tiles", "happens-before", engine("happens-before", ["happens-before"])),
     Row("4 ranks x 8 tiles", "z3", engine("z3", ["z3"])),
+    Row("100 timings, 2 ranks x 8 tiles", "the Machine", timings(by_machine)),
+    Row("100 timings, 2 ranks x 8 tiles", "the numpy model", timings(by_model)),
+    Row("100 timings, 2 ranks x 8 tiles", "mc2proof fuzz", fuzzing),
     Row("whole process", "mc2proof --help", process("--help")),
     Row("whole process", "mc2proof prove (4 ranks x 8 tiles)", process("prove")),
 )  # fmt: skip
@@ -84,7 +132,7 @@ def main() -> None:
         middle = statistics.median(seconds[row])
         base = first.setdefault(row.group, middle)
         spread = f"{min(seconds[row]):.3f}-{max(seconds[row]):.3f}"
-        print(f"{row.group:32} {row.name:38} {middle:8.3f} s  ({spread})  {middle / base:6.1f} x")
+        print(f"{row.group:32} {row.name:38} {middle:8.3f} s  ({spread})  {middle / base:6.2f} x")
 
 
 if __name__ == "__main__":

@@ -47,16 +47,23 @@ class Failure:
     points: tuple[int, ...]
 
 
-def counterexample(instance: Instance, property_name: str, code: str) -> Counterexample | None:
-    """The shortest timing found that shows fault ``code`` of ``property_name``; None: none found."""
-    smallest = shrunk(instance, lambda candidate: _failure(candidate, property_name, code))
+def counterexample(
+    instance: Instance, property_name: str, code: str, known: frozenset[str] | None = None
+) -> Counterexample | None:
+    """The shortest timing found that shows fault ``code`` of ``property_name``; None: none found.
+
+    ``known``: the codes of all errors of ``instance``, which a smaller case may have as well.
+    """
+    smallest = shrunk(instance, lambda candidate: _failure(candidate, property_name, code), known)
     failure = smallest.found or _failure(instance, property_name, code)
     return None if failure is None else _shown(failure, property_name, code)
 
 
-def counted(instance: Instance, fails: Callable[[Instance], bool]) -> Counterexample:
+def counted(
+    instance: Instance, fails: Callable[[Instance], bool], known: frozenset[str] | None = None
+) -> Counterexample:
     """The smallest case at which ``fails(instance)`` holds: for faults without a timing to show."""
-    smallest = shrunk(instance, lambda candidate: fails(candidate) or None)
+    smallest = shrunk(instance, lambda candidate: fails(candidate) or None, known)
     return Counterexample(_plain(smallest.values), smallest.launches, [], [], None)
 
 

@@ -30,7 +30,7 @@ def conflict_of(analysis: Analysis, obligation: Obligation, case: int) -> list[s
     match obligation.code:
         case "overwrite" | "relaunch-overwrite":
             writer, reader, _ = actors
-            reader = reader.as_case(obligation, case, 1)
+            reader = reader.as_case(obligation.clauses[0].first, case)
             return [
                 f"{writer.core} {writer.writes()}{writer.at}",
                 f"while {reader.core} may still read {reader.wanted()} from it{reader.at}",
@@ -56,19 +56,19 @@ def conflict_of(analysis: Analysis, obligation: Obligation, case: int) -> list[s
             ]
         case "read-before-write":
             reader, writer = actors
-            reader = reader.as_case(obligation, case, 0)
+            reader = reader.as_case(obligation.clauses[0].then, case)
             return [
                 f"{reader.core} reads {access_name(reader.access)}{reader.at}",
                 f"before the put of {writer.wanted()} by {writer.core} has landed there{writer.at}",
             ]
         case "never-written":
-            reader = actors[0].as_case(obligation, case, 0)
+            reader = actors[0].as_case(obligation.clauses[0].then, case)
             return [
                 f"{reader.core} reads {reader.wanted()} from {access_name(reader.access)}{reader.at}",
                 "and nobody ever writes it there",
             ]
         case "foreign-data":
-            reader, writer = actors[0].as_case(obligation, case, 0), actors[1]
+            reader, writer = actors[0].as_case(obligation.clauses[0].then, case), actors[1]
             other = "other data" if reader.event.launch == writer.event.launch else "data of another launch"
             return [
                 f"{reader.core} needs {reader.wanted()} in {access_name(reader.access)}{reader.at}",
@@ -76,7 +76,7 @@ def conflict_of(analysis: Analysis, obligation: Obligation, case: int) -> list[s
             ]
         case "request-not-complete":
             writer, reader = actors
-            reader = reader.as_case(obligation, case, 1)
+            reader = reader.as_case(obligation.clauses[0].then, case)
             return [
                 f"{writer.core} {writer.writes()}{writer.at}",
                 f"{reader.core} is made to read only after it is posted, not after it is complete{reader.at}",
@@ -180,15 +180,10 @@ class _Actor:
         self.span: Span = self.event.span or NOWHERE
         self.at = f"  ({self.span.place})"
 
-    def as_case(self, obligation: Obligation, case: int, clause: int) -> _Actor:
-        """The same access by equal core number ``case``."""
-        points = (obligation.clauses[0].then, obligation.clauses[0].first)
-        for group in points:
-            if len(group) == obligation.width and group[0] >= 0:
-                core, event = self.analysis.sync.locate(group[case])
-                if event == self.place.event:
-                    return _Actor(self.analysis, self.place, core)
-        return self
+    def as_case(self, points: tuple[int, ...], case: int) -> _Actor:
+        """The same access by equal core number ``case``; ``points`` are those of all equal cores."""
+        core, _ = self.analysis.sync.locate(points[case % len(points)])
+        return _Actor(self.analysis, self.place, core)
 
     def wanted(self) -> str:
         """Where the bytes of the access come from, or must come from."""

@@ -30,7 +30,7 @@ class ScanLimits:
     """So many values are tried one after the other; beyond them powers of two and their neighbours."""
     last: int = 64
     """The largest value tried, unless the first ``dense`` ones go beyond it."""
-    judged_events: int = 4_000
+    judged_events: int = 20_000
     """Beyond it only powers of two are judged, and the other values are counted."""
     power_events: int = 60_000
     """Beyond it all values are only counted, and the largest that counting allows are judged."""

@@ -214,8 +214,16 @@ def _conflicts_within(sync: Sync, places: list[Place]) -> Iterator[Obligation]:
         for other in chains[i + 1 :]:
             for a in chain:
                 for b in other:
-                    if _may_conflict(sync, a, b):
+                    if _may_conflict(sync, a, b) and not _in_stream_order(sync, a, b):
                         yield _unordered(sync, "no-write-conflict", "write-conflict", a, b)
+
+
+def _in_stream_order(sync: Sync, a: Place, b: Place) -> bool:
+    """Whether they are writes by two launches of one rank, all of whose cores end one before the next."""
+    cores = sync.instance.cores
+    kinds = {cores[place.core].events[place.event].kind for place in (a, b)}
+    same_rank = cores[a.core].id.rank == cores[b.core].id.rank
+    return same_rank and kinds == {Kind.WRITE} and launch_of(sync.instance, a) != launch_of(sync.instance, b)
 
 
 def _neighbours(sync: Sync, chain: list[Place]) -> Iterator[tuple[Place, Place]]:

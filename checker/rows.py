@@ -19,6 +19,7 @@ from .layout import extents, layout
 from .obligations import Obligation
 from .properties import PROPERTIES, Method, Property
 from .report import Counterexample, Finding, RegionUse, Result, Severity, Verdict
+from .shrink import codes_of
 from .static import Fault, barrier_match, blocks_exceed_cores, coverage, flag_balance
 
 JUDGE_DATA = frozenset(
@@ -56,6 +57,8 @@ class _Rows:
         self.lossy = [a for a in self.given if a.lossy]
         self.subjects = subjects
         self.needs_z3 = needs_z3
+        self.strict_ids = strict_ids
+        self.known: tuple[frozenset[str] | None] | None = None
         self.static: Mapping[str, Callable[[Analysis], list[Fault] | None]] = {
             "deadlock-freedom": lambda a: blocks_exceed_cores(a.sync),
             "flag-balance": lambda a: flag_balance(a.sync),
@@ -77,7 +80,15 @@ class _Rows:
             return self._static_row(prop)
         if prop.method is Method.DEADLOCK:
             return self._deadlock_row(prop)
-        return self._order_row(prop)
+        result = self._order_row(prop)
+        if prop.between_launches and result.verdict is Verdict.PROVED and not self._completes():
+            return self._result(prop, Verdict.VACUOUS, "no run completes", result.findings, self._names())
+        return result
+
+    def _completes(self) -> bool:
+        """Whether some run ends, as far as an engine said."""
+        ends = not self.given or self.given[0].completes
+        return ends and not blocks_exceed_cores(self.analysis.sync)
 
     def _without_lossy(self, prop: Property) -> Result:
         """The row by the engines that follow a lost set, if there are any."""
@@ -89,6 +100,12 @@ class _Rows:
         result = self.row(prop)
         self.given, self.lossy, self.declined = given, lossy, declined
         return result
+
+    def _known(self) -> frozenset[str] | None:
+        """The codes of all errors of the instance, asked for or not; computed when first needed."""
+        if self.known is None:
+            self.known = (codes_of(self.analysis.instance, strict_ids=self.strict_ids),)
+        return self.known[0]
 
     def _names(self) -> list[str]:
         return [a.engine for a in self.given]
@@ -145,7 +162,7 @@ class _Rows:
             found = self.static[prop.name](analyse(instance)) or []
             return any(f.code == fault.code for f in found)
 
-        return counted(self.analysis.instance, fails)
+        return counted(self.analysis.instance, fails, self._known())
 
     def _unsupported(self, prop: Property, findings: list[Finding]) -> Result:
         """Bytes that are sent on have no stated origin; nothing that judges data can be PROVED."""
@@ -193,7 +210,7 @@ class _Rows:
             span.file if span else "",
             span.line if span else 0,
             source_of("deadlock"),
-            counterexample(self.analysis.instance, prop.name, "deadlock"),
+            counterexample(self.analysis.instance, prop.name, "deadlock", self._known()),
         )
 
     def _violated_by_code(self, prop: Property) -> dict[str, list[Obligation]]:
@@ -228,7 +245,7 @@ class _Rows:
 
     def _order_finding(self, prop: Property, code: str, obligations: Sequence[Obligation]) -> Finding:
         message, span = message_of(self.analysis, obligations)
-        shown = counterexample(self.analysis.instance, prop.name, code)
+        shown = counterexample(self.analysis.instance, prop.name, code, self._known())
         return Finding(code, Severity.ERROR, message, span.file, span.line, source_of(code), shown)
 
     def _nothing_to_say(self, prop: Property, faults: Sequence[Fault] | None) -> str | None:

@@ -17,6 +17,8 @@ from ..protocol.parameters import check_values
 from ..protocol.program import For, Protocol, statements
 from ..protocol.unroll import Limits, unroll
 from .pieces import distinct_cores
+from .quick import judge
+from .report import Severity
 
 T = TypeVar("T")
 
@@ -36,16 +38,22 @@ class Smallest(Generic[T]):
     found: T | None
 
 
-def shrunk(instance: Instance, find: Callable[[Instance], T | None]) -> Smallest[T]:
-    """The smallest launches and parameters found at which ``find`` still finds something."""
+def shrunk(
+    instance: Instance, find: Callable[[Instance], T | None], known: frozenset[str] | None = None
+) -> Smallest[T]:
+    """The smallest launches and parameters found at which ``find`` still finds something.
+
+    ``known``: the codes of the errors of ``instance``; a smaller case with others is another fault's.
+    """
     values, found = dict(instance.values), None
     for launches in range(1, instance.setup.launches):
         setup = replace(instance.setup, launches=launches)
         fewer = _unrolled(replace(instance, setup=setup), values)
         found = None if fewer is None else find(fewer)
-        if fewer is not None and found is not None:
+        if fewer is not None and found is not None and _has_no_others(fewer, known):
             instance = fewer
             break
+        found = None
     stray = _names_strangers(instance)
     before = None
     while before != values:
@@ -56,10 +64,26 @@ def shrunk(instance: Instance, find: Callable[[Instance], T | None]) -> Smallest
                 if smaller is not None and not stray and _names_strangers(smaller):
                     continue
                 here = None if smaller is None else find(smaller)
-                if here is not None:
+                if smaller is not None and here is not None and _has_no_others(smaller, known):
                     values, found = check_values(instance.protocol, candidate), here
                     break
     return Smallest(values, instance.setup.launches, found)
+
+
+def _has_no_others(instance: Instance, known: frozenset[str] | None) -> bool:
+    """Whether ``instance`` has no errors but those of the ``known`` codes."""
+    if known is None:
+        return True
+    errors = {found.code for found in judge(instance).found if found.severity is Severity.ERROR}
+    return errors <= known
+
+
+def codes_of(instance: Instance, *, strict_ids: bool) -> frozenset[str] | None:
+    """The codes of the errors of ``instance``; None where timings share no one order."""
+    judgement = judge(instance, strict_ids=strict_ids)
+    if judgement.open is not None:
+        return None
+    return frozenset(found.code for found in judgement.found if found.severity is Severity.ERROR)
 
 
 def _names_strangers(instance: Instance) -> bool:

@@ -69,14 +69,9 @@ def prove(
     from mc2proof.render import render, summary
     from mc2proof.shape import parse_shape
     from mc2proof.text import line
-    from mc2proof.values import Given, merge, parse_setting
+    from mc2proof.values import given_values
 
-    named = {"ranks": ranks, "blocks": blocks, "buffer_size": buffer_size, "tile_cnt": tile_cnt}
-    given: list[Given] = [
-        (f"--{name.replace('_', '-')}", name, value) for name, value in named.items() if value is not None
-    ]
-    given += [("--set", *parse_setting(text)) for text in settings]
-    values = merge(given)
+    values = given_values(ranks, buffer_size, tile_cnt, blocks, settings)
     reading = {name: rest.pop(name) for name in _READING}
     spare_inputs(output, sources, reading["facts"])
     if shape is not None:
@@ -139,9 +134,60 @@ def plan(
 
 
 @mc2proof_group.command()
+@options.sources
+@options.parameters
+@options.to_run
+@options.timings
+@options.max_events
+def fuzz(
+    sources: tuple[str, ...],
+    ranks: int | None,
+    buffer_size: int | None,
+    tile_cnt: int | None,
+    blocks: int | None,
+    shape: str | None,
+    settings: tuple[str, ...],
+    max_events: int | None,
+    **rest: Any,
+) -> int:
+    """Run random timings with data, and compare every result with the golden one.
+
+    The selection is that of prove, but for sizes of the matrices that you do not give: they are small
+    (m 2, k 64, n 2 or as many as blocks). Stops at the first timing that hangs or reads wrong bytes, and
+    shows the smallest one like it.
+
+    Exit codes: 0 no failure, 1 failure found, 2 refused, 3 the sources use what is not supported.
+    """
+    from mc2proof import face
+    from mc2proof.fuzzing import Asked, render_found, run_programs
+    from mc2proof.output import progress, to_stdout
+    from mc2proof.shape import parse_shape
+    from mc2proof.values import given_values
+
+    values = given_values(ranks, buffer_size, tile_cnt, blocks, settings)
+    asked = Asked(*(rest.pop(name) for name in ("examples", "seed", "timing", "dtype")))
+    reading = {name: rest.pop(name) for name in _READING}
+    with progress() as tell:
+        protocols = face.load(*sources, **(reading if shape is None else _read_with(sources, reading)))
+        results = run_programs(
+            protocols,
+            values,
+            rest,
+            asked,
+            shape=None if shape is None else parse_shape(shape),
+            facts=reading["facts"],
+            max_events=max_events,
+            progress=tell,
+        )
+    to_stdout(render_found(results, asked, _again(sources, reading)))
+    return 1 if any(found.fault is not None for _, found in results) else 0
+
+
+@mc2proof_group.command()
 @click.argument("trace")
 @options.sources
-def replay(trace: str, sources: tuple[str, ...], **reading: Any) -> int:
+@click.option("--with-data", is_flag=True, help="Move bytes too: what the readers and the outputs hold.")
+def replay(trace: str, sources: tuple[str, ...], with_data: bool, **reading: Any) -> int:
     """Run a counterexample's TRACE again on the SOURCES it was made from.
 
     Exit code 1 if it shows again what it claims, 0 if it does not.
@@ -151,9 +197,71 @@ def replay(trace: str, sources: tuple[str, ...], **reading: Any) -> int:
     from mc2proof.protocol.replay import replay as run
     from mc2proof.render import render_replay
 
-    result = run(trace, face.load(*sources, **reading))
-    to_stdout(render_replay(result))
+    protocols = face.load(*sources, **reading)
+    result = run(trace, protocols)
+    lines = render_replay(result)
+    if with_data:
+        from mc2proof.fuzzing import data_lines
+
+        lines += data_lines(trace, protocols)
+    to_stdout(lines)
     return 1 if result.reproduced else 0
+
+
+@mc2proof_group.command("gen-data")
+@click.argument("shape", nargs=3, type=int, metavar="M K N")
+@click.argument("ranks", type=int, metavar="RANKS")
+@click.argument("folder", default=".", metavar="[DIR]")
+@options.inputs
+def gen_data(
+    shape: tuple[int, int, int], ranks: int, folder: str, tagged: bool, kind: str, seed: int, dtype: str
+) -> int:
+    """Write inputs and golden results for a run on a device, below DIR.
+
+    In the reference kernel's files: input/RANK/input_a.bin, input_b.bin, input_scaleA.bin and
+    input_scaleB.bin, and output/RANK/cpu_output.bin.
+
+    Exit codes: 0 written, 2 refused.
+    """
+    from mc2proof.fuzzing import need_extra
+    from mc2proof.output import progress, to_stdout
+
+    need_extra()
+    from mc2proof.gen_data import generate
+
+    kind = "tagged" if tagged else kind
+    with progress() as tell:
+        lines = generate(shape, ranks, folder, kind=kind, seed=seed, dtype=dtype, tell=tell)
+    to_stdout(lines)
+    return 0
+
+
+@mc2proof_group.command()
+@click.argument("rows", type=int, metavar="M")
+@click.argument("n", type=int, metavar="N")
+@click.argument("ranks", type=int, metavar="RANKS")
+@click.argument("base", default="./output", metavar="[BASE_DIR]")
+@options.explained
+def verify(**asked: Any) -> int:
+    """Judge the results of a run on a device: BASE_DIR/RANK/npu_out.bin against cpu_output.bin.
+
+    Passes what the reference's verify_result.py passes, and tells in which tiles the errors are. With
+    the inputs, best those of `gen-data --tagged`, also which segment was stale, torn or missing.
+
+    Exit codes, as of that script: 0 all ranks pass, 1 some do not, or a file is missing or of a wrong
+    size; 2 arguments or inputs that make no sense.
+    """
+    from mc2proof.fuzzing import need_extra
+    from mc2proof.output import progress, to_stdout
+
+    need_extra()
+    from mc2proof.verify import Asked
+    from mc2proof.verify import verify as judge
+
+    with progress() as tell:
+        lines, passed = judge(Asked(**asked), tell)
+    to_stdout(lines)
+    return 0 if passed else 1
 
 
 @mc2proof_group.command("list")

@@ -93,7 +93,7 @@ def _load_kernels(
     for folder in include_dirs:
         if not os.path.isdir(folder):
             raise SourceError(f"{os.fspath(folder)}: no such folder (-I)")
-    known = _facts(facts)
+    known = facts_of(facts)
     from mc2proof.protocol.ascendc import load_sources
 
     return load_sources(
@@ -110,7 +110,8 @@ def has_headers(sources: Sequence[Source]) -> bool:
     return any(split_reference(checks.path("source", source)) is None for source in sources)
 
 
-def _facts(given: Source | None) -> Facts:
+def facts_of(given: Source | None) -> Facts:
+    """The facts in file ``given``; None: the shipped ones."""
     if given is not None:
         check_file(checks.path("facts", given))
     from mc2proof.protocol.ascendc import load_facts, reference_facts
@@ -164,17 +165,17 @@ def prove(
     Raises Mc2proofError for bad input, EngineDisagreement where two engines differ.
     """
     checks.caller("progress", progress)
-    setup = _setup(profile, barrier_all, launches, clear_flags, merge_flags, cores, matmul_objects, faults)
+    setup = setup_of(profile, barrier_all, launches, clear_flags, merge_flags, cores, matmul_objects, faults)
     checks.flag("strict_ids", strict_ids)
     checks.flag("cross_check", cross_check)
-    limits = _limits(max_events, rlimit)
+    limits = limits_of(max_events, rlimit)
     chosen = _protocols(protocols, facts, shaped=shape is not None)
     values = _values(
         {"ranks": ranks, "blocks": blocks, "buffer_size": buffer_size, "tile_cnt": tile_cnt}, settings
     )
     check_names(values, chosen)
     if shape is not None:
-        chosen, values, _, _ = shaped(chosen, values, shape, _facts(facts))
+        chosen, values, _, _ = shaped(chosen, values, shape, facts_of(facts))
     one_setting(chosen, values)
 
     from mc2proof.checker.properties import PROPERTIES
@@ -227,13 +228,13 @@ def plan(
     Raises Mc2proofError for bad input, among it what the host program rejects.
     """
     checks.caller("progress", progress)
-    setup = _setup(profile, barrier_all, launches, clear_flags, merge_flags, cores, matmul_objects, faults)
+    setup = setup_of(profile, barrier_all, launches, clear_flags, merge_flags, cores, matmul_objects, faults)
     checks.flag("strict_ids", strict_ids)
     chosen = one_program(_protocols(protocols, facts, shaped=True))
     checks.whole("ranks", ranks, 1)
     given = _values({"ranks": ranks, "blocks": blocks, "buffer_size": buffer_size}, settings)
     check_names(given, [chosen])
-    (noted,), _, rules, geometry = shaped([chosen], given, shape, _facts(facts))
+    (noted,), _, rules, geometry = shaped([chosen], given, shape, facts_of(facts))
 
     from mc2proof.checker.plan import make_plan
 
@@ -322,7 +323,7 @@ def _profile(given: str | Profile) -> Profile:
     return PROFILES[checks.one_of("profile", "profile", given, PROFILES)]
 
 
-def _setup(
+def setup_of(
     profile: str | Profile,
     barrier_all: str | BarrierAll | None,
     launches: int,
@@ -367,7 +368,8 @@ def _barrier_all(given: str | BarrierAll | None) -> BarrierAll | None:
     )
 
 
-def _limits(max_events: int | None, rlimit: int | None) -> Limits:
+def limits_of(max_events: int | None, rlimit: int | None) -> Limits:
+    """The bounds of a run; None is the default."""
     limits = Limits()
     events = limits.max_events if max_events is None else checks.whole("max_events", max_events, 1)
     resources = limits.rlimit if rlimit is None else checks.whole("rlimit", rlimit, 0, _RLIMIT_MAX)

@@ -77,7 +77,7 @@ parameters = together(
 )
 """At which parameters."""
 
-hardware = together(
+_build = together(
     click.option(
         "--profile", default="ascend950", show_default=True, metavar="NAME", help="See `mc2proof list`."
     ),
@@ -86,7 +86,11 @@ hardware = together(
         type=Choice(["vec", "mix", "soft"]),
         help="What aclshmem_barrier_all is in the build. Default: vec, with a warning.",
     ),
-    click.option("--strict-ids", is_flag=True, help="Allow the flag ids 0-10 only."),
+)
+_strict_ids: Decorator[Callable[..., Any]] = click.option(
+    "--strict-ids", is_flag=True, help="Allow the flag ids 0-10 only."
+)
+_device = together(
     click.option(
         "--launches",
         type=int,
@@ -118,8 +122,39 @@ hardware = together(
         help="Put in a fault: quiet-timeout, a quiet that gives up unnoticed (repeatable).",
     ),
 )
+hardware = together(_build, _strict_ids, _device)
 """On what hardware."""
+to_run = together(_build, _device)
+"""On what hardware, where the program is run: an id is what the hardware makes of it."""
 
+_dtype: Decorator[Callable[..., Any]] = click.option(
+    "--dtype",
+    metavar="A:B",
+    default="e4m3:e4m3",
+    show_default=True,
+    help="The formats of A and B, each e4m3 or e5m2.",
+)
+timings = together(
+    click.option(
+        "--examples", type=int, metavar="N", default=1000, show_default=True, help="How many timings are run."
+    ),
+    click.option(
+        "--seed", type=int, metavar="N", default=0, show_default=True, help="Other timings, other data."
+    ),
+    _dtype,
+    click.option(
+        "--timing",
+        type=Choice(["pct", "preempt", "uniform"]),
+        default="pct",
+        show_default=True,
+        help="How timings are chosen: by priorities, by few preemptions, or evenly.",
+    ),
+)
+"""Which timings are run, with which data."""
+
+max_events: Decorator[Callable[..., Any]] = click.option(
+    "--max-events", type=int, metavar="N", help="Stop before unrolling more events than this."
+)
 engines = together(
     click.option(
         "--property", "properties", multiple=True, metavar="NAME", help="Check only this (repeatable)."
@@ -132,7 +167,7 @@ engines = together(
         help="Who decides; auto asks happens-before and z3.",
     ),
     click.option("--cross-check", is_flag=True, help="Let every engine answer alone, and compare."),
-    click.option("--max-events", type=int, metavar="N", help="Stop before unrolling more events than this."),
+    max_events,
     click.option(
         "--rlimit",
         type=int,
@@ -141,6 +176,34 @@ engines = together(
     ),
 )
 """Which questions, and who answers them."""
+
+inputs = together(
+    click.option(
+        "--tagged",
+        is_flag=True,
+        help="Inputs in which every wrong segment shows, and is named: --kind tagged.",
+    ),
+    click.option(
+        "--kind",
+        type=Choice(["normal", "extreme", "special", "tagged"]),
+        default="normal",
+        show_default=True,
+        help="What values: special has NaN, infinities and scales 0, 254, 255.",
+    ),
+    click.option("--seed", type=int, metavar="N", default=0, show_default=True, help="Other data."),
+    _dtype,
+)
+"""Which data is made for a device."""
+explained = together(
+    click.option(
+        "--tile-rows", type=int, metavar="N", default=512, show_default=True, help="Rows of a tile."
+    ),
+    click.option(
+        "--input", "inputs", metavar="DIR", help="The folder of the inputs: tells what explains the errors."
+    ),
+    _dtype,
+)
+"""How the results of a device are judged."""
 
 output_file = click.option(
     "--output", metavar="FILE", help="Write the result there, and only its last line here."

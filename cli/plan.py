@@ -97,9 +97,9 @@ def _limit(limit: Limit) -> list[str | Piece]:
 
 
 def _reach(reach: Reach) -> list[str | Piece]:
-    reason = reach.unknown or ""
-    if reach.bound_by:
-        reason = f"bound by {', '.join(reach.bound_by)}; judged {_ranges(reach.judged)}"
+    reason = f"bound by {', '.join(reach.bound_by)}" if reach.bound_by else reach.unknown or ""
+    if reach.judged:
+        reason += f"; judged {_ranges(reach.judged)}"
     return [f"largest safe {reach.parameter}", _largest(reach), reason]
 
 
@@ -107,7 +107,7 @@ def _largest(reach: Reach) -> Piece:
     if reach.largest is None:
         none = bool(reach.bound_by)
         return Piece("none of those judged" if none else "not known", "bold red" if none else "yellow")
-    return Piece(f"{'' if reach.bound_by else '>= '}{reach.largest}", "bold green")
+    return Piece(str(reach.largest), "bold green")
 
 
 def _ranges(values: list[int]) -> str:

@@ -107,12 +107,12 @@ def render_replay(replay: Replay) -> list[Line]:
     lines = [
         line(Piece(replay.protocol.name, "bold"), f" at {parameters_text(replay.parameters)}"),
         BLANK,
-        *indented(_steps(replay.steps)),
+        *indented(steps_of(replay.steps)),
         BLANK,
         line(word, f"  {replay.property} ({replay.code})"),
     ]
     if reproduced:
-        lines += indented(with_places(_sentences(replay.conflict)))
+        lines += indented(with_places(sentences(replay.conflict)))
     return lines
 
 
@@ -196,10 +196,10 @@ def _findings(
     findings: Sequence[Finding], example: Counterexample | None, sources: Sequence[str]
 ) -> list[Line]:
     found = [(line(f.message), _place(f.file, f.line)) for f in findings]
-    told = _sentences(example.conflict) if example else []
+    told = sentences(example.conflict) if example else []
     lines = with_places(told or found)
     if example is not None and example.steps:
-        lines += [heading("steps"), *indented(_steps(example.steps))]
+        lines += [heading("steps"), *indented(steps_of(example.steps))]
     closing = [["overall", f.message] for f in findings] if told else []
     closing += [["rule", doc] for doc in dict.fromkeys(f.source_doc for f in findings) if doc]
     if example is not None and example.trace:
@@ -207,7 +207,7 @@ def _findings(
     return lines + table([[Piece(label, "bold"), text] for label, text in closing])
 
 
-def _sentences(sentences: Iterable[str]) -> list[tuple[Line, str]]:
+def sentences(sentences: Iterable[str]) -> list[tuple[Line, str]]:
     """Sentences of a conflict, with the place that one may end with apart."""
     rows = []
     for sentence in sentences:
@@ -216,7 +216,8 @@ def _sentences(sentences: Iterable[str]) -> list[tuple[Line, str]]:
     return rows
 
 
-def _steps(steps: Sequence[Step | ShownStep]) -> list[Line]:
+def steps_of(steps: Sequence[Step | ShownStep]) -> list[Line]:
+    """The steps of a timing, numbered, with their places."""
     digits = len(str(len(steps)))
     cells = table([[f"{i:{digits}}", s.core, s.pipe, s.operation] for i, s in enumerate(steps, 1)])
     return with_places([(cell, _place(s.file, s.line)) for cell, s in zip(cells, steps, strict=True)])

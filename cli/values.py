@@ -35,6 +35,21 @@ def parse_setting(text: str) -> tuple[str, Value]:
     return name, tuple(numbers) if "," in written else numbers[0]
 
 
+def given_values(
+    ranks: int | None,
+    buffer_size: int | None,
+    tile_cnt: int | None,
+    blocks: int | None,
+    settings: Iterable[str],
+) -> dict[str, Value]:
+    """The values by name of the options that commands share, None where not given, and of ``--set``."""
+    named = {"ranks": ranks, "blocks": blocks, "buffer_size": buffer_size, "tile_cnt": tile_cnt}
+    given: list[Given] = [
+        (f"--{name.replace('_', '-')}", name, value) for name, value in named.items() if value is not None
+    ]
+    return merge([*given, *(("--set", *parse_setting(text)) for text in settings)])
+
+
 def merge(given: Iterable[Given]) -> dict[str, Value]:
     """The values by name. Raises ParameterError where one name has two different values."""
     values: dict[str, Value] = {}

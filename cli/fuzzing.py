@@ -1,0 +1,190 @@
+"""What `mc2proof fuzz` does and prints: random timings of each program, run with its data.
+
+The search itself is `mc2proof.fuzz.search`; this reads the arguments that it shares with `prove`, and
+lays out what was found.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mc2proof import checks, face
+from mc2proof.protocol.errors import ParameterError
+from mc2proof.protocol.program import Barrier, Protocol
+from mc2proof.render import parameters_text, sentences, steps_of
+from mc2proof.shape import shaped
+from mc2proof.text import BLANK, Line, Piece, heading, indented, line, table, with_places
+from mc2proof.values import Value, check_names
+
+if TYPE_CHECKING:
+    from mc2proof.fuzz.search import Found
+
+ASSUMED = "aclshmem_barrier_all"
+"""The function whose meaning depends on the build (see `BarrierAll`)."""
+
+TOLD_EVERY = 25
+"""Examples between two notes of progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What `fuzz` was asked for besides the selection: printed, and enough to run it again."""
+
+    examples: int
+    seed: int
+    timing: str
+    dtype: str
+
+
+def need_extra() -> None:
+    """Raise ParameterError where what running needs is not installed."""
+    try:
+        import hypothesis  # noqa: F401
+        import ml_dtypes  # noqa: F401
+    except ImportError as error:
+        raise ParameterError(
+            "fuzz", None, f"needs {error.name}: install mc2proof with its extra, pip install 'mc2proof[fuzz]'"
+        ) from error
+
+
+def run_programs(
+    protocols: Sequence[Protocol],
+    values: Mapping[str, Value],
+    setup: Mapping[str, Any],
+    asked: Asked,
+    *,
+    shape: tuple[int, int, int] | None = None,
+    facts: str | None = None,
+    max_events: int | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> list[tuple[list[str], Found]]:
+    """What the search found on each program, with the names of all that are equal to it.
+
+    ``setup`` are the arguments of `face.prove` about the hardware. Raises Mc2proofError for bad input.
+    """
+    need_extra()
+    from mc2proof.fuzz.numerics import parse_dtypes
+    from mc2proof.fuzz.search import search
+    from mc2proof.fuzz.timings import TIMINGS
+
+    checks.whole("examples", asked.examples, 1)
+    checks.whole("seed", asked.seed, 0)
+    checks.one_of("timing", "kind of timings", asked.timing, TIMINGS)
+    dtypes = parse_dtypes(asked.dtype)
+    made = face.setup_of(**setup)
+    limits = face.limits_of(max_events, None)
+    check_names(values, protocols)
+    if shape is not None:
+        protocols, values, _, _ = shaped(protocols, values, shape, face.facts_of(facts))
+    equal: dict[str, list[Protocol]] = {}
+    for protocol in protocols:
+        equal.setdefault(protocol.digest(), []).append(protocol)
+    results = []
+    for group in equal.values():
+        found = search(
+            group[0],
+            values,
+            made,
+            examples=asked.examples,
+            number=asked.seed,
+            timing=asked.timing,
+            dtypes=dtypes,
+            limits=limits,
+            progress=_teller(progress, group[0].name, asked.examples),
+        )
+        results.append(([name for p in group for name in (p.subjects or (p.name,))], found))
+    return results
+
+
+def _teller(progress: Callable[[str], None] | None, name: str, examples: int) -> Callable[[int], None] | None:
+    """Tells how far the search on ``name`` is, now and then."""
+    if progress is None:
+        return None
+
+    def tell(done: int) -> None:
+        if done % TOLD_EVERY == 0:
+            progress(f"{name}: {done} of {examples} examples")
+
+    return tell
+
+
+def render_found(
+    results: Sequence[tuple[Sequence[str], Found]], asked: Asked, sources: Sequence[str]
+) -> list[Line]:
+    """The lines of what was found; ``sources``: the arguments that read the same sources again."""
+    lines: list[Line] = []
+    for names, found in results:
+        values = {n: list(v) if isinstance(v, tuple) else v for n, v in found.instance.values.items()}
+        lines += [line(Piece(", ".join(names), "bold")), *indented([line(parameters_text(values))])]
+        lines += [*indented(_taken(found)), BLANK]
+        lines += indented(_found(found, asked, sources))
+        lines.append(BLANK)
+    examples = sum(found.examples for _, found in results)
+    seconds = sum(found.seconds for _, found in results)
+    failed = sum(found.fault is not None for _, found in results)
+    rate = f", {examples / seconds:.0f} a second" if seconds else ""
+    lines.append(line(f"{_count(examples, 'example')}, {_count(failed, 'failure')}{rate}"))
+    return lines
+
+
+def _taken(found: Found) -> list[Line]:
+    """What ``aclshmem_barrier_all`` is taken to be where nobody said so."""
+    instance = found.instance
+    functions = {
+        event.operation.function
+        for core in instance.cores
+        for event in core.events
+        if isinstance(event.operation, Barrier)
+    }
+    if instance.setup.barrier_all is not None or ASSUMED not in functions:
+        return []
+    reading = instance.setup.reading.value
+    return [line(Piece(f"{ASSUMED} is taken as {reading}: say what it is with --barrier-all", "yellow"))]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _found(found: Found, asked: Asked, sources: Sequence[str]) -> list[Line]:
+    how = f"{asked.timing}, seed {asked.seed}, {asked.dtype}"
+    fault = found.fault
+    if fault is None:
+        return [line(Piece("NO FAILURE", "green"), f"  in {found.examples} timings ({how})")]
+    values = {n: list(v) if isinstance(v, tuple) else v for n, v in fault.instance.values.items()}
+    title = line(
+        Piece("FAILED", "bold red"),
+        f"  {fault.property} ({fault.code})   example {found.examples} ({how})",
+    )
+    closing = table(
+        [
+            [Piece("smallest", "bold"), parameters_text(values)],
+            [Piece("replay", "bold"), shlex.join(["mc2proof", "replay", fault.trace, *sources])],
+        ]
+    )
+    if found.acceptance is not None:
+        closing = [*table([[Piece("outputs", "bold"), str(found.acceptance)]]), *closing]
+    told = with_places([(line(fault.headline), ""), *sentences(fault.conflict)])
+    steps = [heading("steps"), *indented(steps_of(fault.steps))] if fault.steps else []
+    return [title, *indented([*told, *steps, *closing])]
+
+
+def data_lines(trace: str, protocols: Sequence[Protocol]) -> list[Line]:
+    """What ``trace`` does to tagged data. Raises Mc2proofError where it cannot be run."""
+    need_extra()
+    from mc2proof.fuzz.replaying import replay_with_data
+
+    replayed = replay_with_data(trace, protocols)
+    told = list(replayed.readers) or ["every reader found the bytes that it needs"]
+    if not replayed.outcome.finished:
+        told.append("the run stops before every core is done")
+    told += [
+        f"rank {wrong.rank}: {wrong.count} bytes of {wrong.region} are wrong, from byte {wrong.first} on"
+        for wrong in replayed.outcome.wrong_outputs
+    ]
+    if replayed.acceptance is not None:
+        told.append(str(replayed.acceptance))
+    return [BLANK, heading("with data"), *indented([line(text) for text in told])]

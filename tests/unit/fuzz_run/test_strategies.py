@@ -1,0 +1,81 @@
+"""The Hypothesis strategies, as a test of one's own uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import HealthCheck, Phase, find, given, settings
+from hypothesis import strategies as st
+
+from mc2proof.fuzz import strategies
+from mc2proof.fuzz.bases import BASES
+from mc2proof.fuzz.inputs import Geometry, Inputs
+from mc2proof.fuzz.mutants import Mutant
+from mc2proof.fuzz.search import runner_of, sized
+from mc2proof.fuzz.timings import Pct, Preempt, Timing
+from mc2proof.protocol.builtin import ring_all_to_all
+from mc2proof.protocol.errors import ParameterError
+from mc2proof.protocol.program import Protocol
+from mc2proof.protocol.unroll import unroll
+
+quick = settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+
+
+@quick
+@given(values=strategies.parameters(max_buffer_size=2), timing=strategies.interleavings())
+def test_the_builtin_is_right_at_depths_that_are_powers_of_two(
+    values: dict[str, int], timing: Timing
+) -> None:
+    protocol = ring_all_to_all()
+    assert not runner_of(unroll(protocol, sized(protocol, values))).run(timing).failed
+
+
+def test_what_fails_shrinks_to_few_ranks_and_tiles() -> None:
+    protocol = ring_all_to_all()
+
+    def fails(drawn: tuple[dict[str, int], Timing]) -> bool:
+        values, timing = drawn
+        return runner_of(unroll(protocol, sized(protocol, values))).run(timing).failed
+
+    drawn = st.tuples(strategies.parameters(), strategies.interleavings(kind="preempt", steps=200))
+    phases = (Phase.generate, Phase.shrink)
+    values, timing = find(
+        drawn, fails, settings=settings(max_examples=400, derandomize=True, database=None, phases=phases)
+    )
+    assert values == {"ranks": 2, "buffer_size": 3, "tile_cnt": 2}
+    assert isinstance(timing, Preempt)
+    assert len(timing.switches) <= 2
+
+
+@quick
+@given(st.data())
+def test_what_is_drawn(data: st.DataObject) -> None:
+    geometry = Geometry(2, 4, 64, 4, 2)
+    assert isinstance(data.draw(strategies.interleavings()), Pct)
+    assert isinstance(data.draw(strategies.inputs(geometry=geometry)), Inputs)
+    assert data.draw(strategies.dtypes()).a in ("e4m3", "e5m2")
+    assert data.draw(strategies.protocols(safe=True)) in BASES.values()
+    assert isinstance(data.draw(strategies.protocols()), Protocol)
+    mutant = data.draw(strategies.mutants(of=ring_all_to_all()))
+    assert isinstance(mutant, Mutant)
+    assert mutant.protocol.digest() != ring_all_to_all().digest() or mutant.changes
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda: strategies.parameters(max_ranks=1), "max_ranks"),
+        (lambda: strategies.parameters(max_tile_cnt=0), "max_tile_cnt"),
+        (lambda: strategies.interleavings(kind="any"), "kind"),
+        (lambda: strategies.interleavings(steps=0), "steps"),
+        (lambda: strategies.inputs(geometry=None), "geometry"),  # type: ignore[arg-type]
+        (lambda: strategies.inputs(geometry=Geometry(2, 4, 64, 4, 2), kind="x"), "kind"),
+        (lambda: strategies.protocols(safe=1), "safe"),  # type: ignore[arg-type]
+        (lambda: strategies.mutants(of="x"), "of"),  # type: ignore[arg-type]
+        (lambda: strategies.mutants(of=ring_all_to_all(), changes=0), "changes"),
+    ],
+)
+def test_arguments_are_checked(make: Callable[[], object], name: str) -> None:
+    with pytest.raises(ParameterError, match=name):
+        make()
