@@ -356,3 +356,30 @@ def test_a_smaller_case_makes_no_requests_to_ranks_that_there_are_not() -> None:
     (finding,) = report.results[0].findings
     assert finding.counterexample is not None
     assert finding.counterexample.parameters["ranks"] == 2
+
+
+def test_the_reader_is_named_where_the_writer_s_event_has_the_same_number() -> None:
+    """The finding named the writer's core as the reader when both events had one number in their cores."""
+
+    def fill(p: ProtocolBuilder, aiv: RoleBuilder, aic: RoleBuilder) -> None:
+        with aiv.when(p.rank.eq(0)):
+            aiv.put(1, HEAP, Address("a", as_expr(0)), 8)
+            aiv.quiet(1)
+        aiv.barrier()
+        aiv.set_flag(Pipe.MTE3, 0)
+        with aiv.when(p.rank.eq(0)):
+            aiv.put(1, HEAP, Address("a", as_expr(8)), 8)
+            aiv.quiet(1)
+        aic.wait_flag(Pipe.MTE2, 0)
+        for _ in range(3):
+            aic.pipe_barrier(Pipe.MTE2)
+        with aic.when(p.rank.eq(1)):
+            origin = Origin(as_expr(0), Address("a", as_expr(0)))
+            aic.read(Pipe.MTE2, window(HEAP, 8, origin=origin))
+
+    report = prove_protocols([protocol(fill)], {"ranks": 2}, properties=[OW])
+    (finding,) = report.results[0].findings
+    assert finding.counterexample is not None
+    writer, reader = finding.counterexample.conflict[:2]
+    assert writer.startswith("rank 0 AIV block 0 puts")
+    assert reader.startswith("while rank 1 AIC block 0 may still read")
