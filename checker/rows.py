@@ -52,9 +52,10 @@ class _Rows:
         needs_z3: bool,
     ) -> None:
         self.analysis = analysis
+        self.answers = answers
         self.given = [a for a in answers if a.declined is None]
         self.declined = [a for a in answers if a.declined is not None]
-        self.lossy = [a for a in self.given if a.lossy]
+        self.is_lossy = any(a.lossy for a in answers)
         self.subjects = subjects
         self.needs_z3 = needs_z3
         self.strict_ids = strict_ids
@@ -70,7 +71,7 @@ class _Rows:
 
     def row(self, prop: Property) -> Result:
         timed = prop.method is not Method.STATIC or prop.at_end
-        if self.lossy and timed and prop.name != "flag-range":
+        if self.is_lossy and timed and prop.name != "flag-range":
             return self._without_lossy(prop)
         if prop.at_end and self.given and not self.given[0].completes:
             return self._result(prop, Verdict.VACUOUS, "no run completes", [], self._names())
@@ -93,13 +94,9 @@ class _Rows:
     def _without_lossy(self, prop: Property) -> Result:
         """The row by the engines that follow a lost set, if there are any."""
         reason = f"a set can be lost ({MERGED}), and only the explorer follows what happens then"
-        given, self.given = self.given, [a for a in self.given if not a.lossy]
-        lossy, self.lossy = self.lossy, []
-        declined = self.declined
-        self.declined = [*declined, *(Answers(a.engine, reason) for a in lossy)]
-        result = self.row(prop)
-        self.given, self.lossy, self.declined = given, lossy, declined
-        return result
+        answers = [Answers(a.engine, reason) if a.lossy else a for a in self.answers]
+        following = _Rows(self.analysis, answers, self.subjects, self.strict_ids, self.needs_z3)
+        return following.row(prop)
 
     def _known(self) -> frozenset[str] | None:
         """The codes of all errors of the instance, asked for or not; computed when first needed."""
