@@ -118,6 +118,13 @@ def conflict_of_stuck(analysis: Analysis, stuck: Stuck) -> list[str]:
     ]
 
 
+def message_of_stuck(analysis: Analysis, stuck: Stuck) -> tuple[str, Span]:
+    """Who waits for what in one line, and the first place that something waits at."""
+    waiting = [line.rsplit("  (", 1)[0] for line in conflict_of_stuck(analysis, stuck)]
+    spans = (analysis.instance.cores[core].events[number].span for core, number in stuck.waiting)
+    return "; ".join(waiting) or "some core never ends", next(filter(None, spans), NOWHERE)
+
+
 def message_of(analysis: Analysis, obligations: Sequence[Obligation]) -> tuple[str, Span]:
     """One sentence for several violated obligations with the same code, and where to look."""
     first = obligations[0]

@@ -14,13 +14,13 @@ from ..protocol.sync import Sync, synchronise
 from ..protocol.unroll import Limits
 from .analysis import Analysis, analyse, collection_paused
 from .ask import Answers, ask
-from .explain import conflict_of_stuck, message_of
+from .explain import message_of, message_of_stuck
 from .flag_range import flag_range
 from .layout import layout
 from .obligations import Obligation
 from .properties import PROPERTIES
 from .report import Severity
-from .static import NOWHERE, Fault, barrier_match, blocks_exceed_cores, coverage, flag_balance
+from .static import Fault, barrier_match, blocks_exceed_cores, coverage, flag_balance
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,11 @@ class Judgement:
     def found(self) -> tuple[Found, ...]:
         """All faults."""
         return self.others + self.counted
+
+    @property
+    def errors(self) -> frozenset[str]:
+        """The codes of those that are no warnings."""
+        return frozenset(found.code for found in self.found if found.severity is Severity.ERROR)
 
 
 _NOT_OF_FORWARDED = frozenset({"foreign-data", "never-written", "never-delivered"})
@@ -98,10 +103,7 @@ def _found(name: str, faults: list[Fault] | None) -> list[Found]:
 def _in_time(analysis: Analysis, answers: Answers) -> list[Found]:
     found = []
     if answers.stuck is not None:
-        core, event = answers.stuck.waiting[0]
-        span = analysis.instance.cores[core].events[event].span or NOWHERE
-        waiting = conflict_of_stuck(analysis, answers.stuck)
-        text = "; ".join(line.rsplit("  (", 1)[0] for line in waiting) or "some core never ends"
+        text, span = message_of_stuck(analysis, answers.stuck)
         found.append(Found("deadlock-freedom", "deadlock", Severity.ERROR, text, span.file, span.line))
     by_code: dict[tuple[str, str], list[Obligation]] = {}
     for index in answers.violated:

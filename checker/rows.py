@@ -12,7 +12,7 @@ from .ask import Answers
 from .catalogue import source_of
 from .counterexample import counted, counterexample
 from .engine import Stuck
-from .explain import conflict_of_stuck, message_of
+from .explain import message_of, message_of_stuck
 from .flag_obligations import MERGED
 from .flag_range import flag_range
 from .layout import extents, layout
@@ -197,15 +197,13 @@ class _Rows:
         return self._proved(prop, [])
 
     def _stuck_finding(self, prop: Property, stuck: Stuck) -> Finding:
-        waiting = conflict_of_stuck(self.analysis, stuck)
-        spans = (self.analysis.instance.cores[core].events[number].span for core, number in stuck.waiting)
-        span = next((s for s in spans if s is not None), None)
+        text, span = message_of_stuck(self.analysis, stuck)
         return Finding(
             "deadlock",
             Severity.ERROR,
-            "; ".join(line.rsplit("  (", 1)[0] for line in waiting) or "some core never ends",
-            span.file if span else "",
-            span.line if span else 0,
+            text,
+            span.file,
+            span.line,
             source_of("deadlock"),
             counterexample(self.analysis.instance, prop.name, "deadlock", self._known()),
         )

@@ -18,7 +18,6 @@ from ..protocol.program import For, Protocol, statements
 from ..protocol.unroll import Limits, unroll
 from .pieces import distinct_cores
 from .quick import judge
-from .report import Severity
 
 T = TypeVar("T")
 
@@ -72,18 +71,13 @@ def shrunk(
 
 def _has_no_others(instance: Instance, known: frozenset[str] | None) -> bool:
     """Whether ``instance`` has no errors but those of the ``known`` codes."""
-    if known is None:
-        return True
-    errors = {found.code for found in judge(instance).found if found.severity is Severity.ERROR}
-    return errors <= known
+    return known is None or judge(instance).errors <= known
 
 
 def codes_of(instance: Instance, *, strict_ids: bool) -> frozenset[str] | None:
     """The codes of the errors of ``instance``; None where timings share no one order."""
     judgement = judge(instance, strict_ids=strict_ids)
-    if judgement.open is not None:
-        return None
-    return frozenset(found.code for found in judgement.found if found.severity is Severity.ERROR)
+    return judgement.errors if judgement.open is None else None
 
 
 def _names_strangers(instance: Instance) -> bool:
