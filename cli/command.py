@@ -61,7 +61,7 @@ def _dispatch(arguments: list[str]) -> int:
         return BAD_INPUT
     except click.UsageError as error:
         _complain(f"error: {error.format_message()}{_help_of(error)}")
-        return BAD_INPUT
+        return error.exit_code  # BAD_INPUT, but for a command in place of a script
     except Mc2proofError as error:
         _complain(f"error: {error}")
         return error.exit_code

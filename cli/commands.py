@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from mc2proof import options
+from mc2proof.device import ScriptCommand
 from mc2proof.options import output_file, text_or_json
 
 
@@ -154,7 +155,7 @@ def fuzz(
 
     The selection is that of prove, but for sizes of the matrices that you do not give: they are small
     (m 2, k 64, n 2 or as many as blocks). Stops at the first timing that hangs or reads wrong bytes, and
-    shows the smallest one like it.
+    shows the smallest one like it. A run shows hangs and wrong data only: prove judges all properties.
 
     Exit codes: 0 no failure, 1 failure found, 2 refused, 3 the sources use what is not supported.
     """
@@ -165,7 +166,7 @@ def fuzz(
     from mc2proof.values import given_values
 
     values = given_values(ranks, buffer_size, tile_cnt, blocks, settings)
-    asked = Asked(*(rest.pop(name) for name in ("examples", "seed", "timing", "dtype")))
+    asked = Asked(*(rest.pop(name) for name in ("examples", "seed", "timing", "dtype", "reproduce")))
     reading = {name: rest.pop(name) for name in _READING}
     with progress() as tell:
         protocols = face.load(*sources, **(reading if shape is None else _read_with(sources, reading)))
@@ -223,10 +224,10 @@ def gen_data(
 
     Exit codes: 0 written, 2 refused.
     """
-    from mc2proof.fuzzing import need_extra
+    from mc2proof.device import need_arrays
     from mc2proof.output import progress, to_stdout
 
-    need_extra()
+    need_arrays()
     from mc2proof.gen_data import generate
 
     kind = "tagged" if tagged else kind
@@ -236,32 +237,34 @@ def gen_data(
     return 0
 
 
-@mc2proof_group.command()
+@mc2proof_group.command(cls=ScriptCommand, context_settings={"allow_extra_args": True})
 @click.argument("rows", type=int, metavar="M")
 @click.argument("n", type=int, metavar="N")
 @click.argument("ranks", type=int, metavar="RANKS")
 @click.argument("base", default="./output", metavar="[BASE_DIR]")
 @options.explained
-def verify(**asked: Any) -> int:
+@text_or_json
+def verify(form: str, **asked: Any) -> int:
     """Judge the results of a run on a device: BASE_DIR/RANK/npu_out.bin against cpu_output.bin.
 
     Passes what the reference's verify_result.py passes, and tells in which tiles the errors are. With
-    the inputs, best those of `gen-data --tagged`, also which segment was stale, torn or missing.
+    the inputs, best those of `gen-data --tagged`, also which segment was stale, torn or missing, and
+    which property that violates; with those of the launch before or after, whether it was theirs.
 
-    Exit codes, as of that script: 0 all ranks pass, 1 some do not, or a file is missing or of a wrong
-    size; 2 arguments or inputs that make no sense.
+    Exit codes, as of that script: 0 all ranks pass, 1 some do not, a file is missing or of a wrong size,
+    or its arguments are missing or no numbers. Beyond it: 2 options or inputs that make no sense.
     """
-    from mc2proof.fuzzing import need_extra
+    from mc2proof.device import need_arrays
     from mc2proof.output import progress, to_stdout
 
-    need_extra()
-    from mc2proof.verify import Asked
+    need_arrays()
+    from mc2proof.verify import Asked, as_json, as_text
     from mc2proof.verify import verify as judge
 
     with progress() as tell:
-        lines, passed = judge(Asked(**asked), tell)
-    to_stdout(lines)
-    return 0 if passed else 1
+        found = judge(Asked(**asked), tell)
+    to_stdout(as_json(found) if form == "json" else as_text(found))
+    return 0 if found.passed else 1
 
 
 @mc2proof_group.command("list")

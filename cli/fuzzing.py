@@ -20,13 +20,11 @@ from mc2proof.text import BLANK, Line, Piece, heading, indented, line, table, wi
 from mc2proof.values import Value, check_names
 
 if TYPE_CHECKING:
+    from mc2proof.fuzz.replaying import DataReplay
     from mc2proof.fuzz.search import Found
 
 ASSUMED = "aclshmem_barrier_all"
 """The function whose meaning depends on the build (see `BarrierAll`)."""
-
-TOLD_EVERY = 25
-"""Examples between two notes of progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +35,7 @@ class Asked:
     seed: int
     timing: str
     dtype: str
+    reproduce: str | None = None
 
 
 def need_extra() -> None:
@@ -67,6 +66,7 @@ def run_programs(
     """
     need_extra()
     from mc2proof.fuzz.numerics import parse_dtypes
+    from mc2proof.fuzz.reproduction import read_line
     from mc2proof.fuzz.search import search
     from mc2proof.fuzz.timings import TIMINGS
 
@@ -74,6 +74,7 @@ def run_programs(
     checks.whole("seed", asked.seed, 0)
     checks.one_of("timing", "kind of timings", asked.timing, TIMINGS)
     dtypes = parse_dtypes(asked.dtype)
+    reproduce = None if asked.reproduce is None else read_line(asked.reproduce)
     made = face.setup_of(**setup)
     limits = face.limits_of(max_events, None)
     check_names(values, protocols)
@@ -93,22 +94,18 @@ def run_programs(
             timing=asked.timing,
             dtypes=dtypes,
             limits=limits,
-            progress=_teller(progress, group[0].name, asked.examples),
+            reproduce=reproduce,
+            progress=_teller(progress, group[0].name),
         )
         results.append(([name for p in group for name in (p.subjects or (p.name,))], found))
     return results
 
 
-def _teller(progress: Callable[[str], None] | None, name: str, examples: int) -> Callable[[int], None] | None:
-    """Tells how far the search on ``name`` is, now and then."""
+def _teller(progress: Callable[[str], None] | None, name: str) -> Callable[[str], None] | None:
+    """Tells how far the search on ``name`` is."""
     if progress is None:
         return None
-
-    def tell(done: int) -> None:
-        if done % TOLD_EVERY == 0:
-            progress(f"{name}: {done} of {examples} examples")
-
-    return tell
+    return lambda text: progress(f"{name}: {text}")
 
 
 def render_found(
@@ -121,7 +118,7 @@ def render_found(
         lines += [line(Piece(", ".join(names), "bold")), *indented([line(parameters_text(values))])]
         lines += [*indented(_taken(found)), BLANK]
         lines += indented(_found(found, asked, sources))
-        lines.append(BLANK)
+        lines += [*indented(_not_shown(found, strict_ids=False)), BLANK]
     examples = sum(found.examples for _, found in results)
     seconds = sum(found.seconds for _, found in results)
     failed = sum(found.fault is not None for _, found in results)
@@ -145,6 +142,23 @@ def _taken(found: Found) -> list[Line]:
     return [line(Piece(f"{ASSUMED} is taken as {reading}: say what it is with --barrier-all", "yellow"))]
 
 
+def _not_shown(found: Found, *, strict_ids: bool) -> list[Line]:
+    """What a run says nothing of: faults that counting finds, and bytes that nobody judges."""
+    from mc2proof.checker.quick import count
+    from mc2proof.checker.report import Severity
+
+    told: list[tuple[Line, str]] = []
+    if not found.judged:
+        told.append((line(Piece("no reader or output states its bytes: only hangs can show", "yellow")), ""))
+    for fault in count(found.instance, strict_ids=strict_ids):
+        if fault.severity is Severity.ERROR and (found.fault is None or fault.code != found.fault.code):
+            text = f"running does not show it: {fault.property} ({fault.code}): {fault.message}"
+            told.append((line(Piece(text, "yellow")), f"{fault.file}:{fault.line}" if fault.line else ""))
+    if told and found.judged:
+        told.append((line("mc2proof prove judges all properties; a run shows hangs and wrong data"), ""))
+    return with_places(told)
+
+
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
@@ -153,27 +167,29 @@ def _found(found: Found, asked: Asked, sources: Sequence[str]) -> list[Line]:
     how = f"{asked.timing}, seed {asked.seed}, {asked.dtype}"
     fault = found.fault
     if fault is None:
-        return [line(Piece("NO FAILURE", "green"), f"  in {found.examples} timings ({how})")]
+        count = _count(found.examples, "timing")
+        return [line(Piece("NO FAILURE", "green"), f"  in {count} ({how})")]
     values = {n: list(v) if isinstance(v, tuple) else v for n, v in fault.instance.values.items()}
     title = line(
         Piece("FAILED", "bold red"),
         f"  {fault.property} ({fault.code})   example {found.examples} ({how})",
     )
-    closing = table(
-        [
-            [Piece("smallest", "bold"), parameters_text(values)],
-            [Piece("replay", "bold"), shlex.join(["mc2proof", "replay", fault.trace, *sources])],
-        ]
-    )
+    rows: list[list[str | Piece]] = []
     if found.acceptance is not None:
-        closing = [*table([[Piece("outputs", "bold"), str(found.acceptance)]]), *closing]
+        rows.append([Piece("outputs", "bold"), str(found.acceptance)])
+    rows += [
+        [Piece("smallest", "bold"), parameters_text(values)],
+        [Piece("replay", "bold"), shlex.join(["mc2proof", "replay", fault.trace, *sources])],
+    ]
+    if found.reproduction is not None:
+        rows.append([Piece("reproduce", "bold"), f'the same command --reproduce "{found.reproduction}"'])
     told = with_places([(line(fault.headline), ""), *sentences(fault.conflict)])
     steps = [heading("steps"), *indented(steps_of(fault.steps))] if fault.steps else []
-    return [title, *indented([*told, *steps, *closing])]
+    return [title, *indented([*told, *steps, *table(rows)])]
 
 
 def data_lines(trace: str, protocols: Sequence[Protocol]) -> list[Line]:
-    """What ``trace`` does to tagged data. Raises Mc2proofError where it cannot be run."""
+    """What ``trace`` does to its data. Raises Mc2proofError where it cannot be run."""
     need_extra()
     from mc2proof.fuzz.replaying import replay_with_data
 
@@ -187,4 +203,15 @@ def data_lines(trace: str, protocols: Sequence[Protocol]) -> list[Line]:
     ]
     if replayed.acceptance is not None:
         told.append(str(replayed.acceptance))
-    return [BLANK, heading("with data"), *indented([line(text) for text in told])]
+    return [BLANK, heading("with data"), *indented([line(text) for text in [_data_taken(replayed), *told]])]
+
+
+def _data_taken(replayed: DataReplay) -> str:
+    """Which inputs a trace was run with, and who says so."""
+    from mc2proof.fuzz.contracts import is_matmul
+
+    data = replayed.data
+    whose = "as the trace was found with" if replayed.noted else "the trace notes no data"
+    product = is_matmul(replayed.outcome.instance)
+    what = f"{data.kind} inputs, {data.dtype}" if product else "random bytes"
+    return f"{what}, seed {data.seed} ({whose})"

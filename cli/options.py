@@ -149,6 +149,7 @@ timings = together(
         show_default=True,
         help="How timings are chosen: by priorities, by few preemptions, or evenly.",
     ),
+    click.option("--reproduce", metavar="LINE", help="Run the timing alone for which a failure says this."),
 )
 """Which timings are run, with which data."""
 
@@ -201,6 +202,8 @@ explained = together(
     click.option(
         "--input", "inputs", metavar="DIR", help="The folder of the inputs: tells what explains the errors."
     ),
+    click.option("--before", metavar="DIR", help="The inputs of the launch before, if others."),
+    click.option("--after", metavar="DIR", help="The inputs of the next launch, if others."),
     _dtype,
 )
 """How the results of a device are judged."""

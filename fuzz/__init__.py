@@ -1,7 +1,9 @@
 """What can be run of a protocol: the numpy model, timings, golden results, and faults put in.
 
-The library's face, by name: everything that a test of your own needs. Names are looked up at first
-use, so that importing the package loads nothing. Hypothesis strategies are in `strategies`. Start at
+The library's face, by name: everything that a test of your own needs. `assert_matches_golden` is the
+whole of it in one call. `parameters`, `interleavings`, `inputs`, `dtypes`, `protocols` and `mutants` are
+Hypothesis strategies; `unroll` makes an instance of a protocol, `run` runs it once, and what came of it is
+an `Outcome`. Names are looked up at first use, so that importing the package loads nothing. Start at
 `assertions`, then read `execute`.
 """
 
@@ -11,6 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ..protocol.setup import Setup as Setup
+    from ..protocol.unroll import unroll as unroll
     from . import strategies as strategies
     from .assertions import assert_matches_golden as assert_matches_golden
     from .contracts import geometry_of as geometry_of
@@ -19,13 +23,19 @@ if TYPE_CHECKING:
     from .execute import WrongOutput as WrongOutput
     from .execute import WrongRead as WrongRead
     from .execute import run as run
-    from .inputs import Geometry as Geometry
-    from .inputs import Inputs as Inputs
     from .kinds import make_inputs as make_inputs
-    from .mutants import Mutant as Mutant
+    from .matrices import Geometry as Geometry
+    from .matrices import Inputs as Inputs
+    from .mutations import Mutant as Mutant
     from .numerics import Dtypes as Dtypes
     from .search import Found as Found
     from .search import runner_of as runner_of
+    from .strategies import dtypes as dtypes
+    from .strategies import inputs as inputs
+    from .strategies import interleavings as interleavings
+    from .strategies import mutants as mutants
+    from .strategies import parameters as parameters
+    from .strategies import protocols as protocols
     from .timings import Pct as Pct
     from .timings import Preempt as Preempt
     from .timings import Recorded as Recorded
@@ -33,15 +43,18 @@ if TYPE_CHECKING:
     from .timings import Uniform as Uniform
 
 _NAMES = {
-    "assertions": ("assert_matches_golden",),
-    "contracts": ("geometry_of",),
-    "execute": ("Outcome", "Runner", "WrongOutput", "WrongRead", "run"),
-    "inputs": ("Geometry", "Inputs"),
-    "kinds": ("make_inputs",),
-    "mutants": ("Mutant",),
-    "numerics": ("Dtypes",),
-    "search": ("Found", "runner_of"),
-    "timings": ("Pct", "Preempt", "Recorded", "Timing", "Uniform"),
+    "..protocol.setup": ("Setup",),
+    "..protocol.unroll": ("unroll",),
+    ".assertions": ("assert_matches_golden",),
+    ".contracts": ("geometry_of",),
+    ".execute": ("Outcome", "Runner", "WrongOutput", "WrongRead", "run"),
+    ".kinds": ("make_inputs",),
+    ".matrices": ("Geometry", "Inputs"),
+    ".mutations": ("Mutant",),
+    ".numerics": ("Dtypes",),
+    ".search": ("Found", "runner_of"),
+    ".strategies": ("dtypes", "inputs", "interleavings", "mutants", "parameters", "protocols"),
+    ".timings": ("Pct", "Preempt", "Recorded", "Timing", "Uniform"),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 
@@ -55,7 +68,7 @@ if not TYPE_CHECKING:  # checkers know the names above; to them, others are erro
             return import_module(".strategies", __name__)
         if name not in _HOME:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value: object = getattr(import_module(f".{_HOME[name]}", __name__), name)
+        value: object = getattr(import_module(_HOME[name], __name__), name)
         globals()[name] = value
         return value
 

@@ -1,8 +1,14 @@
-"""One call for a test of your own: run a protocol with data in many timings, against the golden result."""
+"""One call for a test of your own: run a protocol with data in many timings, against the golden result.
+
+The test of a kernel project calls it with its kernel; a Hypothesis test gives it what it has drawn. Read
+`search` next.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+
+from hypothesis.errors import DidNotReproduce
 
 from ..protocol.builtin import BUILTIN
 from ..protocol.errors import ParameterError
@@ -11,8 +17,9 @@ from ..protocol.program import Protocol
 from ..protocol.setup import Setup
 from .kinds import KINDS
 from .numerics import parse_dtypes
-from .search import Found, search
-from .timings import TIMINGS
+from .reproduction import Reproduce
+from .search import Found, run_one, search
+from .timings import TIMINGS, Timing
 
 DEFAULTS: Mapping[str, Value] = {"ranks": 2, "buffer_size": 2, "tile_cnt": 6}
 """Values that a test need not give: enough tiles for every slot to be used three times."""
@@ -25,35 +32,52 @@ def assert_matches_golden(
     setup: Setup | None = None,
     examples: int = 200,
     seed: int = 0,
-    timing: str = "pct",
+    timing: str | Timing = "pct",
     dtype: str = "e4m3:e4m3",
     inputs: str = "tagged",
+    reproduce: Reproduce | None = None,
 ) -> Found:
     """Assert that ``protocol`` ends, and is right to the bit, in ``examples`` timings.
 
-    ``values`` of its parameters; ``ranks``, ``buffer_size`` and ``tile_cnt`` are 2, 2 and 6 and the
-    matrices small unless given. A product is compared with the golden result of the operator on inputs
-    of the kind ``inputs`` (tagged, normal, extreme, special), of the formats ``dtype``; any other
-    computation by the origins that its readers state. ``timing`` is pct, preempt or uniform; equal
-    arguments run equal timings.
+    ``values`` of its parameters; ``ranks``, ``buffer_size`` (slots) and ``tile_cnt`` (tiles) are 2, 2 and
+    6 unless given, the matrices small: ``m`` 2 rows a tile, ``k`` 64 columns of A on a rank, ``n`` 2
+    columns of C or one a block. A product is compared with the golden result of the operator on inputs
+    of the kind ``inputs`` (tagged, normal, extreme, special), of the formats ``dtype`` of A and B; any
+    other computation by the origins that its readers state.
 
-    Raises AssertionError with the smallest failing case and its trace, Mc2proofError for bad arguments.
+    ``timing`` is pct, preempt or uniform; equal arguments run equal timings. Or it is one timing that
+    your own ``@given`` has drawn from `interleavings`: then that one is run, at ``values`` and no others.
+    ``reproduce``: what a failure has printed, hypothesis's ``reproduce_failure(...)``; the timing that
+    failed is run at once, and no other.
+
+    Raises AssertionError with the smallest failing case and its trace, Mc2proofError for bad arguments,
+    and hypothesis's DidNotReproduce where what is to be reproduced does not fail any more.
     """
     if not isinstance(protocol, Protocol):
         raise ParameterError("protocol", repr(protocol), "must be a Protocol (mc2proof.load reads kernels)")
-    _one_of("timing", timing, TIMINGS)
+    if not isinstance(timing, Timing):
+        _one_of("timing", timing, TIMINGS)
     _one_of("inputs", inputs, KINDS)
     _whole("examples", examples, 1)
     _whole("seed", seed, 0)
     if values is not None and not isinstance(values, Mapping):
         raise ParameterError("values", repr(values), "must map names of parameters to values")
+    if reproduce is not None and not (callable(reproduce) and isinstance(timing, str)):
+        raise ParameterError("reproduce", repr(reproduce), "must be reproduce_failure(...), of a search")
     complete = {name: value for name, value in DEFAULTS.items() if protocol.parameter(name) is not None}
-    found = search(
-        protocol, {**complete, **(values or {})}, setup,
-        examples=examples, number=seed, timing=timing, dtypes=parse_dtypes(dtype), kind=inputs,
-    )  # fmt: skip
+    complete.update(values or {})
+    dtypes = parse_dtypes(dtype)
+    if isinstance(timing, str):
+        found = search(
+            protocol, complete, setup, examples=examples, number=seed, timing=timing, dtypes=dtypes,
+            kind=inputs, reproduce=reproduce,
+        )  # fmt: skip
+    else:
+        found = run_one(protocol, complete, setup, timing, number=seed, dtypes=dtypes, kind=inputs)
     if found.fault is not None:
-        raise AssertionError(describe(found, f"{timing}, seed {seed}, {dtype}"))
+        raise AssertionError(describe(found, f"{timing}, {inputs}, seed {seed}, {dtype}"))
+    if reproduce is not None:
+        raise DidNotReproduce("the timing that failed is right now: take reproduce= away")
     return found
 
 
@@ -73,6 +97,8 @@ def describe(found: Found, how: str) -> str:
     if found.acceptance is not None:
         rows.append(f"outputs     {found.acceptance}")
     rows.append(f"replay      mc2proof replay {fault.trace}{_sources(fault.instance.protocol)}")
+    if found.reproduction is not None:
+        rows.append(f"reproduce   temporarily add reproduce=hypothesis.{found.reproduction} to the call")
     return "\n".join(rows)
 
 
@@ -84,8 +110,8 @@ def _sources(protocol: Protocol) -> str:
     return "".join(f" {file}" for file in headers or ["FILE.py:NAME"])
 
 
-def _one_of(name: str, value: object, known: Mapping[str, object] | Sequence[str]) -> None:
-    if value not in known:
+def _one_of(name: str, value: object, known: Mapping[str, object]) -> None:
+    if not isinstance(value, str) or value not in known:
         raise ParameterError(name, repr(value), f"must be one of {', '.join(known)}")
 
 

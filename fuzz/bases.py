@@ -28,3 +28,8 @@ BASES: Mapping[str, Protocol] = {
 
 ONE_LAUNCH = frozenset({"ring-all-to-all", "fan-out, flag per tile", "fan-out, flag per slot"})
 """Bases that are safe for one launch only: with more, relaunch is VIOLATED and nothing else."""
+
+
+def base(name: str) -> Protocol:
+    """The base called ``name``."""
+    return BASES[name]

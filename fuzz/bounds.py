@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .inputs import Inputs
+from .matrices import Inputs
 from .numerics import GROUP, NO_SCALE, SCALE_BIAS, Bytes, Doubles, Integers, Mask
 
 UNIT32, UNIT64, UNIT_BF16 = 2.0**-24, 2.0**-53, 2.0**-8

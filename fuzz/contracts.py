@@ -17,9 +17,9 @@ import numpy as np
 from ..protocol.errors import ParameterError, UnsupportedError
 from ..protocol.instance import Access, Event, Instance, Kind
 from ..protocol.operations import Compute
-from ..protocol.program import RegionKind, statements
+from ..protocol.program import Protocol, RegionKind, statements
 from .golden import accumulate, golden, multiply
-from .inputs import Geometry, Inputs
+from .matrices import Geometry, Inputs
 from .numerics import Bytes, Dtypes, Floats, dequantise
 
 Segments = tuple[tuple[bytes, ...], ...]
@@ -113,7 +113,8 @@ def contract_of(
     """The contract of ``instance``: of ``inputs``, one a launch, for the product, else random bytes."""
     if is_matmul(instance):
         if inputs is None:
-            raise ParameterError("inputs", None, "the product needs matrices: one Inputs for every launch")
+            needed = "the product needs matrices, one Inputs for every launch (make_inputs, runner_of)"
+            raise ParameterError("inputs", None, needed)
         return Matmul(instance, jobs, inputs)
     if inputs is not None:
         raise ParameterError("inputs", None, f"{instance.protocol.name} multiplies no MXFP8 matrices")
@@ -126,13 +127,18 @@ SIZES = ("m", "k", "n")
 
 def is_matmul(instance: Instance) -> bool:
     """Whether the calls are the MXFP8 product: by that name, in a protocol with m, k and n."""
+    return multiplies(instance.protocol)
+
+
+def multiplies(protocol: Protocol) -> bool:
+    """`is_matmul` of the instances of ``protocol``."""
     names = {
         statement.contract
-        for program in instance.protocol.programs.values()
+        for program in protocol.programs.values()
         for statement in statements(program)
         if isinstance(statement, Compute)
     }
-    return names == {"matmul"} and all(instance.protocol.parameter(name) for name in SIZES)
+    return names == {"matmul"} and all(protocol.parameter(name) for name in SIZES)
 
 
 def geometry_of(instance: Instance, dtypes: Dtypes | None = None) -> Geometry:

@@ -17,8 +17,8 @@ from ..protocol.ascendc import reference_facts
 from ..protocol.ascendc.host import host_rules
 from ..protocol.errors import Mc2proofError, ParameterError
 from .golden import golden
-from .inputs import Geometry, Inputs, RankInputs
-from .numerics import GROUP, SCALE_PAIR, Bytes, Dtypes
+from .matrices import Geometry, Inputs, RankInputs
+from .numerics import GROUP, SCALE_PAIR, Bytes, Dtypes, scale_bytes
 
 INPUT_FILES: Mapping[str, str] = MappingProxyType(
     {
@@ -45,12 +45,14 @@ def device_geometry(shape: tuple[int, int, int], ranks: int, dtypes: Dtypes) -> 
     rules = host_rules(reference_facts())
     host = rules.geometry(shape, ranks)
     k = host.parameters["k"]
-    if k % (GROUP * SCALE_PAIR):
+    read, held = ranks * scale_bytes(k), scale_bytes(shape[1])
+    if read != held:
         raise ParameterError(
             "K",
             shape[1],
-            f"is {k} for each of {ranks} ranks, no multiple of {GROUP * SCALE_PAIR}: the kernel then reads "
-            "more scales than the host program's files hold (see mc2proof plan)",
+            f"is {k} for each of {ranks} ranks, no multiple of {GROUP * SCALE_PAIR}: the host program holds "
+            f"{held} scales a row of A, its kernel reads {read}, so that its results mean nothing "
+            "(see mc2proof plan)",
         )
     geometry = Geometry(ranks, shape[0], k, shape[2], host.parameters["m"], dtypes)
     return geometry, rules.dropped_rows({**host.parameters, "ranks": ranks})

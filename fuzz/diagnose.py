@@ -19,7 +19,7 @@ from ..protocol.describe import (
 from ..protocol.instance import Access, Event, Instance, Kind
 from ..protocol.machine import Action, Machine, Moment, Phase
 from ..protocol.replay import ShownStep, run
-from ..protocol.trace import Claim, Trace, encode, to_words, write_actions, write_setup
+from ..protocol.trace import Claim, DataNote, Trace, encode, to_words, write_actions, write_setup
 from .execute import Outcome, Runner, WrongRead
 from .memory import POISON
 from .minimise import calmed, shortened, stuck_after, wrong_read_after
@@ -58,15 +58,16 @@ class _Blame:
     last: Moment | None = None
 
 
-def diagnose(runner: Runner, outcome: Outcome) -> Fault:
-    """The fault of ``outcome``, a failed run of ``runner``."""
+def diagnose(runner: Runner, outcome: Outcome, data: DataNote | None = None) -> Fault:
+    """The fault of ``outcome``, a failed run of ``runner``; ``data`` as its trace is to note it."""
     if outcome.wrong_reads:
-        return _wrong_read(runner, outcome, outcome.wrong_reads[0])
+        return _wrong_read(runner, outcome, outcome.wrong_reads[0], data)
     slots = [runner.model.slots[action] for action in outcome.actions]
     if not outcome.finished:
         slots = calmed(runner.model, slots, stuck_after(runner))
-        return _fault(runner, slots, _headline_of_stuck(runner), _stuck(runner.instance, slots, runner))
-    return _fault(runner, slots, _headline_of_output(runner, outcome), _wrong_output(runner, outcome))
+        blame = _stuck(runner.instance, slots, runner)
+        return _fault(runner, slots, _headline_of_stuck(runner), blame, data)
+    return _fault(runner, slots, _headline_of_output(runner, outcome), _wrong_output(runner, outcome), data)
 
 
 def code_of(runner: Runner, outcome: Outcome) -> str:
@@ -79,7 +80,9 @@ def code_of(runner: Runner, outcome: Outcome) -> str:
     return _wrong_output(runner, outcome).code
 
 
-def _fault(runner: Runner, slots: Sequence[int], headline: str, blame: _Blame) -> Fault:
+def _fault(
+    runner: Runner, slots: Sequence[int], headline: str, blame: _Blame, data: DataNote | None
+) -> Fault:
     """The fault that ``blame`` says, replayed on the Machine."""
     instance = runner.instance
     actions = [runner.model.actions[slot] for slot in slots]
@@ -89,7 +92,7 @@ def _fault(runner: Runner, slots: Sequence[int], headline: str, blame: _Blame) -
     parameters = {n: list(v) if isinstance(v, tuple) else v for n, v in instance.values.items()}
     trace = Trace(
         instance.protocol.digest(), parameters, write_setup(instance.setup), blame.property, blame.code,
-        blame.conflict, blame.claim, write_actions(actions),
+        blame.conflict, blame.claim, write_actions(actions), data,
     )  # fmt: skip
     return Fault(instance, blame.property, blame.code, headline, blame.conflict, steps, encode(trace))
 
@@ -97,7 +100,7 @@ def _fault(runner: Runner, slots: Sequence[int], headline: str, blame: _Blame) -
 # --- a reader that finds wrong bytes ------------------------------------------------------------
 
 
-def _wrong_read(runner: Runner, outcome: Outcome, read: WrongRead) -> Fault:
+def _wrong_read(runner: Runner, outcome: Outcome, read: WrongRead, data: DataNote | None) -> Fault:
     model = runner.model
     code = code_of(runner, outcome)
     found = wrong_read_after(runner, read)
@@ -119,7 +122,7 @@ def _wrong_read(runner: Runner, outcome: Outcome, read: WrongRead) -> Fault:
     blame = _mislead_by(runner.instance, actions, read)
     if blame.last is not None:
         slots = slots[: _happened(runner.instance, actions)[blame.last] + 1]
-    return _fault(runner, slots, headline_of_read(runner.instance, read), blame)
+    return _fault(runner, slots, headline_of_read(runner.instance, read), blame, data)
 
 
 def headline_of_read(instance: Instance, read: WrongRead) -> str:

@@ -19,7 +19,7 @@ from ..protocol.machine import Action
 from ..protocol.profile import STREAM_ORDER
 from ..protocol.program import Mode, Put, Write
 from .contracts import Contract, Job, contract_of, jobs_of, right_bytes
-from .inputs import Inputs
+from .matrices import Inputs
 from .memory import Memory
 from .model import Model, Step
 from .numerics import Bytes

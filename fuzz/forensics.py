@@ -1,243 +1,285 @@
-"""Which stale, torn, misplaced or missing segment explains a wrong result.
+"""Which stale, torn, misplaced or missing segment, or output in the wrong place, explains a wrong result.
 
-`explain_output` tries, for each wrong tile of a rank, the `substitutions` that faulty schedules can
-produce, and names the one whose result is the one found: to the bit, or else within the tolerance.
-They are tried on a sample of the tile, and what fits there is confirmed on all of it. With tagged
-inputs one substitution fits; with others several may, which is told.
+`explain_output` looks, for each wrong tile of a rank, for what gives the result found: first for the
+whole tile, then for its first or last rows, then for shares of its columns, as blocks have them.
+`residual` finds what readers found in place of their segments, `placement` what went wrong in the
+output. Every explanation is tried on all elements that it speaks of; what explains them as well is told
+beside it, and what nothing explains is told too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from itertools import combinations
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from .acceptance import accepted, tolerance
-from .golden import accumulate, multiply
-from .inputs import Geometry, Inputs
-from .numerics import Codes, Doubles, Floats, Integers, Mask, dequantise, from_bfloat16
-from .substitutions import Segment, Substitution, likely, rows_of, unlikely
+from .acceptance import accepted
+from .matrices import Inputs
+from .numerics import Codes, Integers, Mask, from_bfloat16
+from .placement import Placement, Placements
+from .residual import Chosen, Search, Solution, Weights, tries_all_misplaced
+from .substitutions import NOT_THERE, Launches, Substitution, likely
 
-SAMPLE_ROWS, SAMPLE_COLUMNS = 16, 64
-PAIR_ELEMENTS = 128
-"""Elements of the sample that pairs of substitutions are compared on."""
-PAIR_CHUNK = 16
-"""Substitutions of the first segment that are paired with all of the second at once."""
+MOST_SHARES = 64
+"""Shares of a tile's columns, each with its own fault, that are told apart."""
+SHOWN_DIFFERENCES = 3
 
-Fitting = tuple[Substitution, ...]
+
+@dataclass(frozen=True, slots=True)
+class Unwritten:
+    """NaN in every column, as from memory that nobody wrote: of which source, NaN hides."""
+
+    sources: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        """``NaN in all columns, ... in place of the segment of rank 1 or rank 3``."""
+        ranks = " or ".join(f"rank {source}" for source in self.sources)
+        return f"NaN in all columns, as of memory that nobody wrote, in place of the segment of {ranks}"
+
+    @property
+    def properties(self) -> tuple[str, ...]:
+        """Those of a segment that is not there."""
+        return NOT_THERE
+
+
+Cause = Substitution | Placement | Unwritten
+Either = tuple[Cause, ...]
+"""Things each of which explains the same, so that one of them happened."""
+Story = tuple[Either, ...]
+"""Things that happened together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What explains some rows and columns of a tile, or all where these are None.
+
+    ``stories``: each explains it alone. ``exact``: to the bit, else within the tolerance. Rows are of
+    the tile; ``rows`` and ``columns`` are the first and the last one that is wrong.
+    """
+
+    stories: tuple[Story, ...]
+    exact: bool
+    columns: tuple[int, int] | None = None
+    rows: tuple[int, int] | None = None
+
+    @property
+    def text(self) -> str:
+        """``columns 8-15: segment of rank 0 is that of tile 1``."""
+        place = [
+            f"{name} {span[0]}-{span[1]}"
+            for name, span in (("rows", self.rows), ("columns", self.columns))
+            if span is not None
+        ]
+        where = f"{', '.join(place)}: " if place else ""
+        told = "; or: ".join("; ".join(_either(one) for one in story) for story in self.stories)
+        return f"{where}{told}{'' if self.exact else ' (within the tolerance)'}"
+
+    @property
+    def properties(self) -> tuple[tuple[str, ...], ...]:
+        """For each thing that happened the properties of which it violates one, the same but once."""
+        groups = (tuple(dict.fromkeys(p for c in e for p in c.properties)) for s in self.stories for e in s)
+        return tuple(dict.fromkeys(groups))
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What explains one wrong tile: ``substitutions`` that happened together, or none that is known.
-
-    ``exact``: the result is theirs to the bit. ``alternatives``: as many others explain it as well.
-    """
+    """What explains one wrong tile: all of ``shares`` together, or nothing that is known."""
 
     rank: int
     tile: int
-    substitutions: Fitting = ()
-    exact: bool = False
-    alternatives: int = 0
-    whole: str = ""
+    shares: tuple[Share, ...] = ()
+    unexplained: str = ""
 
     @property
     def text(self) -> str:
         """``rank 2, tile 5: segment of rank 0 is that of tile 1``."""
-        what = self.whole or "; ".join(s.text for s in self.substitutions)
-        if not what:
-            what = "no stale, torn, misplaced or missing segment explains it, nor any two together"
-        unsure = f" ({self.alternatives} more explain it as well)" if self.alternatives else ""
-        return f"rank {self.rank}, tile {self.tile}: {what}{unsure}"
+        told = self.unexplained or "; ".join(share.text for share in self.shares)
+        return f"rank {self.rank}, tile {self.tile}: {told}"
 
     @property
-    def properties(self) -> tuple[str, ...]:
-        """The properties that are violated by it, each once."""
-        if self.whole:
-            return ("coverage",)
-        return tuple(dict.fromkeys(s.property for s in self.substitutions))
+    def properties(self) -> tuple[tuple[str, ...], ...]:
+        """The properties of all shares: of each group one is violated."""
+        return tuple(dict.fromkeys(group for share in self.shares for group in share.properties))
+
+    @property
+    def exact(self) -> bool:
+        """Whether the result is explained to the bit."""
+        return bool(self.shares) and all(share.exact for share in self.shares)
 
 
-def explain_output(inputs: Inputs, rank: int, golden: Codes, found: Codes) -> list[Explanation]:
+def explain_output(launches: Launches, rank: int, golden: Codes, found: Codes) -> list[Explanation]:
     """One explanation for every wrong tile of ``rank``; ``golden`` and ``found`` are [rows, n] codes."""
     passes = accepted(golden, found)
-    weights = _Weights(inputs, rank)
-    wrong = [t for t in range(inputs.geometry.tiles) if not passes[inputs.geometry.tile_span(t)].all()]
-    return [
-        _whole_tile(inputs.geometry, rank, tile, golden, found)
-        or _Tile(weights, tile, found[inputs.geometry.tile_span(tile)], passes).explain()
-        for tile in wrong
-    ]
+    geometry = launches.geometry
+    wrong = [t for t in range(geometry.tiles) if not passes[geometry.tile_span(t)].all()]
+    if not wrong:
+        return []
+    weights = Weights(launches, rank)
+    return [_Tile(weights, tile, golden, found, ~passes).explain() for tile in wrong]
 
 
 def unseen(inputs: Inputs, rank: int) -> list[Substitution]:
     """The stale, torn and missing segments of ``rank`` that would pass as right with these inputs."""
-    geometry = inputs.geometry
-    weights = _Weights(inputs, rank)
+    launches = Launches(inputs)
+    geometry = launches.geometry
+    weights = Weights(launches, rank)
     hidden: list[Substitution] = []
+    columns = np.arange(geometry.n)
     for tile in range(geometry.tiles):
-        segments = [Segment(source, rank, tile) for source in range(geometry.ranks)]
-        rows = np.arange(geometry.tile_span(tile).stop - geometry.tile_span(tile).start)
-        right = accumulate(weights.product(s.source, *rows_of(inputs, s, rows)) for s in segments)
-        nothing_wrong = np.ones((geometry.rows, geometry.n), np.bool_)
-        view = _Tile(weights, tile, right, nothing_wrong)
+        span = geometry.tile_span(tile)
+        rows = np.arange(span.stop - span.start)
+        segments = weights.segments(tile)
+        right: Chosen = (None,) * len(segments)
+        result = np.zeros((rows.size, geometry.n), np.uint16)
+        search = Search(weights, tile, result, rows, columns)
+        result[...] = search.result(right, columns)
         for segment in segments[:rank] + segments[rank + 1 :]:
-            hidden += [found[0] for found, _ in view.fitting((s,) for s in likely(geometry, segment))]
+            hidden += search.hidden(segment.source, likely(launches, segment))
     return hidden
 
 
-def _whole_tile(geometry: Geometry, rank: int, tile: int, golden: Codes, found: Codes) -> Explanation | None:
-    """Whether the whole tile is zero, or that of another tile, while it should not be."""
-    span = geometry.tile_span(tile)
-    if not found[span].any():
-        return Explanation(rank, tile, exact=True, whole="its result is zero: it was never written")
-    for other in range(geometry.tiles):
-        right = golden[geometry.tile_span(other)]
-        if other != tile and np.array_equal(right, found[span]):
-            return Explanation(rank, tile, exact=True, whole=f"its result is that of tile {other}")
-    return None
-
-
-@dataclass(slots=True, eq=False)
-class _Weights:
-    """B of one rank, dequantised once for each source."""
-
-    inputs: Inputs
-    rank: int
-    of_source: list[Floats] = field(init=False)
-
-    def __post_init__(self) -> None:
-        shape = self.inputs.geometry
-        segments = (self.inputs.b_segment(self.rank, source) for source in range(shape.ranks))
-        self.of_source = [dequantise(*segment, shape.dtypes.b) for segment in segments]
-
-    def product(
-        self, source: int, values: np.ndarray, scales: np.ndarray, columns: Integers | None = None
-    ) -> Floats:
-        """What ``values`` and ``scales`` in place of a segment of ``source`` give, in some columns."""
-        b = self.of_source[source]
-        a = dequantise(values, scales, self.inputs.geometry.dtypes.a)
-        return multiply(a, b if columns is None else b[columns])
+def _either(causes: Either) -> str:
+    if len(causes) == 1:
+        return causes[0].text
+    return f"either {', or '.join(cause.text for cause in causes)}"
 
 
 class _Tile:
-    """The search for one tile, whose result is ``found`` [rows of the tile, n].
+    """The search for one tile; ``wrong`` says of all elements of the rank which are."""
 
-    ``passes`` says of all elements of the rank which are right.
-    """
-
-    def __init__(self, weights: _Weights, tile: int, found: Codes, passes: Mask) -> None:
-        self.weights = weights
-        self.inputs = weights.inputs
-        self.geometry = weights.inputs.geometry
-        self.rank, self.tile, self.found = weights.rank, tile, found
-        wrong = ~passes[self.geometry.tile_span(tile)]
-        self.all_rows = np.arange(len(found))
-        self.rows = _spread(np.any(wrong, axis=1), SAMPLE_ROWS)
-        self.columns = _spread(np.any(wrong, axis=0), SAMPLE_COLUMNS)
-        self.segments = [Segment(source, self.rank, tile) for source in range(self.geometry.ranks)]
-        self.sampled = found[np.ix_(self.rows, self.columns)]
-        self.right = [self._right(segment) for segment in self.segments]
-        self.full: dict[int, Floats] = {}
+    def __init__(self, weights: Weights, tile: int, golden: Codes, found: Codes, wrong: Mask) -> None:
+        self.weights, self.launches, self.tile = weights, weights.launches, tile
+        self.span = self.launches.geometry.tile_span(tile)
+        self.golden, self.found, self.wrong = golden, found[self.span], wrong[self.span]
+        self.all_columns = np.arange(self.found.shape[1])
 
     def explain(self) -> Explanation:
-        """The first kind of substitutions that has one that fits; one that fits to the bit if any does."""
-        for candidates in self._stages():
-            fits = sorted(self.fitting(candidates()), key=lambda fit: not fit[1])
-            if fits:
-                best, exact = fits[0]
-                as_good = sum(same == exact for _, same in fits) - 1
-                return Explanation(self.rank, self.tile, best, exact, as_good)
-        return Explanation(self.rank, self.tile)
+        """The explanation of the largest part: the tile, then some of its rows, then columns of these."""
+        for rows in self._windows():
+            shown = None if rows.size == len(self.found) else (int(rows[0]), int(rows[-1]))
+            placements = self._placements(rows)
+            share = self._whole(placements, rows, shown)
+            if share is not None:
+                return self._explained(share)
+            shares = self._shares(placements, rows, shown)
+            if shares:
+                return self._explained(*shares)
+        unwritten = self._unwritten()
+        if unwritten is not None:
+            return self._explained(unwritten)
+        return Explanation(self.weights.rank, self.tile, unexplained=self._nothing_fits())
 
-    def fitting(self, candidates: Iterable[Fitting]) -> Iterator[tuple[Fitting, bool]]:
-        """Those of ``candidates`` whose result passes as what was found, and whether it is equal to it."""
-        for together in candidates:
-            if self._fits(self._sampled(together), self.sampled):
-                result = self._whole(together)
-                if self._fits(result, self.found):
-                    yield together, np.array_equal(result, self.found)
+    def _explained(self, *shares: Share) -> Explanation:
+        return Explanation(self.weights.rank, self.tile, shares)
 
-    def _stages(self) -> tuple[Callable[[], Iterable[Fitting]], ...]:
-        each = self.segments
-        return (
-            lambda: ((s,) for segment in each for s in likely(self.geometry, segment)),
-            self._all_remote,
-            lambda: ((s,) for segment in each for s in unlikely(self.geometry, segment)),
-            self._pairs,
+    def _windows(self) -> Iterator[Integers]:
+        """All rows; then those up to the last wrong one, or from the first on, as a torn put leaves them."""
+        count = len(self.found)
+        rows = np.flatnonzero(self.wrong.any(axis=1))
+        first, last = int(rows[0]), int(rows[-1])
+        yield np.arange(count)
+        if first == 0 and last < count - 1:
+            yield np.arange(last + 1)
+        elif first > 0 and last == count - 1:
+            yield np.arange(first, count)
+
+    def _placements(self, rows: Integers) -> Placements:
+        return Placements(self.launches, self.weights.rank, self.tile, self.golden, self.found, rows)
+
+    def _whole(self, placements: Placements, rows: Integers, shown: tuple[int, int] | None) -> Share | None:
+        """What explains all columns of ``rows``."""
+        n = self.all_columns.size
+        placed = [run.placement for run in placements.runs(0) if run.stop == n]
+        placed += [] if placed else placements.of_other_ranks()
+        solution = Search(self.weights, self.tile, self.found, rows, self.all_columns).solve()
+        return self._share(placed, solution, rows=shown)
+
+    def _shares(
+        self, placements: Placements, rows: Integers, shown: tuple[int, int] | None
+    ) -> tuple[Share, ...]:
+        """What explains one run of columns after the other, each as long as it can be; () if not all."""
+        wrong = np.flatnonzero(self.wrong[rows].any(axis=0))
+        shares: list[Share] = []
+        while wrong.size:
+            found = self._longest(placements, rows, wrong)
+            if found is None or len(shares) == MOST_SHARES:
+                return ()
+            count, placed, solution = found
+            span = (int(wrong[0]), int(wrong[count - 1]))
+            share = self._share(placed, solution, columns=span, rows=shown)
+            if share is None:
+                return ()
+            shares.append(share)
+            wrong = wrong[count:]
+        return tuple(shares)
+
+    def _share(
+        self,
+        placed: list[Placement],
+        solution: Solution | None,
+        *,
+        columns: tuple[int, int] | None = None,
+        rows: tuple[int, int] | None = None,
+    ) -> Share | None:
+        """What is told of both; a rank's own segment is in no ring, so then the output alone is meant."""
+        stories: list[Story] = [((placement,),) for placement in placed]
+        own = solution is not None and solution.chosen[self.weights.rank] is not None
+        if solution is not None and not (placed and (own or not solution.exact)):
+            stories.append(solution.wrong)
+        if not stories:
+            return None
+        return Share(tuple(stories), bool(placed) or (solution is not None and solution.exact), columns, rows)
+
+    def _longest(
+        self, placements: Placements, rows: Integers, wrong: Integers
+    ) -> tuple[int, list[Placement], Solution | None] | None:
+        """What explains the most of the first of the ``wrong`` columns, and how many of them."""
+        first = int(wrong[0])
+        runs = list(placements.runs(first))
+        reach = max((int(np.searchsorted(wrong, run.stop)) for run in runs), default=0)
+        solution, solved = self._solved(rows, first, wrong)
+        best = max(reach, solved)
+        if not best:
+            return None
+        placed = [run.placement for run in runs if np.searchsorted(wrong, run.stop) == best]
+        return best, placed, solution if solved == best else None
+
+    def _solved(self, rows: Integers, first: int, wrong: Integers) -> tuple[Solution | None, int]:
+        """What readers found that explains the most columns from ``first`` on, of ``wrong`` so many."""
+        stop = int(wrong[-1]) + 1
+        width = stop - first
+        while width >= min(self.launches.geometry.ranks, stop - first):
+            columns = np.arange(first, first + width)
+            search = Search(self.weights, self.tile, self.found, rows, columns)
+            solution = search.solve()
+            if solution is not None:
+                rest = np.arange(first, stop)
+                ends = np.flatnonzero(~search.agrees(solution.chosen, rest))
+                end = first + int(ends[0]) if ends.size else stop
+                return solution, int(np.searchsorted(wrong, end))
+            width //= 2
+            if not width:
+                break
+        return None, 0
+
+    def _nothing_fits(self) -> str:
+        places = np.argwhere(self.wrong)[:SHOWN_DIFFERENCES]
+        right, found = from_bfloat16(self.golden[self.span]), from_bfloat16(self.found)
+        shown = ", ".join(
+            f"[{self.span.start + i}, {j}]: {found[i, j]:g} for {right[i, j]:g}" for i, j in places
         )
+        some = "" if tries_all_misplaced(self.launches) else " (other ranks' tried for the same tile only)"
+        return f"not explained by any single schedule fault{some}; first differences at {shown}"
 
-    def _all_remote(self) -> Iterator[Fitting]:
-        """The same happened to every segment that came from another rank."""
-        remote = [segment for segment in self.segments if segment.source != self.rank]
-        if len(remote) > 1:
-            yield from zip(*(likely(self.geometry, segment) for segment in remote), strict=True)
-
-    def _pairs(self) -> Iterator[Fitting]:
-        """Two likely substitutions whose changes add up to what is seen, on some elements."""
-        expected = from_bfloat16(self.sampled).astype(np.float64).ravel()
-        total = np.sum(self.right, axis=0, dtype=np.float64).ravel()
-        usable = np.flatnonzero(np.isfinite(expected) & np.isfinite(total))[:PAIR_ELEMENTS]
-        if not usable.size:
-            return
-        residual = (expected - total)[usable]
-        slack = 2 * tolerance(expected[usable].astype(np.float32)).astype(np.float64)
-        changes = [self._changes(segment, usable) for segment in self.segments]
-        for (one, first), (two, second) in combinations(changes, 2):
-            for start in range(0, len(one), PAIR_CHUNK):
-                missing = residual - first[start : start + PAIR_CHUNK]
-                near = np.all(np.abs(missing[:, np.newaxis] - second) <= slack, axis=2)
-                for i, j in np.argwhere(near):
-                    yield one[start + int(i)], two[int(j)]
-
-    def _changes(self, segment: Segment, usable: Integers) -> tuple[list[Substitution], Doubles]:
-        """The likely substitutions of ``segment``, and by how much each changes some elements."""
-        right = self.right[segment.source].astype(np.float64)
-        tried = list(likely(self.geometry, segment))
-        changes = [(self._product(s).astype(np.float64) - right).ravel()[usable] for s in tried]
-        return tried, np.array(changes)
-
-    def _right(self, segment: Segment) -> Floats:
-        values = rows_of(self.inputs, segment, self.rows)
-        return self.weights.product(segment.source, *values, self.columns)
-
-    def _product(self, one: Substitution) -> Floats:
-        values = one.found(self.inputs, self.rows)
-        return self.weights.product(one.segment.source, *values, self.columns)
-
-    def _sampled(self, together: Fitting) -> Codes:
-        products = list(self.right)
-        for one in together:
-            products[one.segment.source] = self._product(one)
-        return accumulate(products)
-
-    def _whole(self, together: Fitting) -> Codes:
-        products = {one.segment.source: self._full(one) for one in together}
-        return accumulate(products.get(s.source, self._full_right(s)) for s in self.segments)
-
-    def _full(self, one: Substitution) -> Floats:
-        return self.weights.product(one.segment.source, *one.found(self.inputs, self.all_rows))
-
-    def _full_right(self, segment: Segment) -> Floats:
-        if segment.source not in self.full:
-            values = rows_of(self.inputs, segment, self.all_rows)
-            self.full[segment.source] = self.weights.product(segment.source, *values)
-        return self.full[segment.source]
-
-    def _fits(self, result: Codes, found: Codes) -> bool:
-        return bool(accepted(result, found).all())
-
-
-def _spread(wrong: Mask, count: int) -> Integers:
-    """Up to ``count`` indices in order: wrong ones mostly, and others, which must stay right."""
-    chosen = [_evenly(np.flatnonzero(wrong), count * 3 // 4), _evenly(np.flatnonzero(~wrong), count // 4)]
-    return np.unique(np.concatenate(chosen))
-
-
-def _evenly(indices: Integers, count: int) -> Integers:
-    """At most ``count`` of ``indices``, the first and the last among them."""
-    if indices.size <= count:
-        return indices
-    return indices[np.linspace(0, indices.size - 1, count).round().astype(np.int64)]
+    def _unwritten(self) -> Share | None:
+        """Where whole rows are NaN and all others right: memory that nobody wrote, but for which source?"""
+        nan = np.isnan(from_bfloat16(self.found)).all(axis=1)
+        if not nan.any() or self.wrong[~nan].any():
+            return None
+        rows = np.flatnonzero(nan)
+        ranks = range(self.launches.geometry.ranks)
+        sources = tuple(s for s in ranks if s != self.weights.rank) or (self.weights.rank,)
+        shown = None if rows.size == nan.size else (int(rows[0]), int(rows[-1]))
+        return Share((((Unwritten(sources),),),), exact=True, rows=shown)

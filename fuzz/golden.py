@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from .inputs import Inputs
+from .matrices import Inputs
 from .numerics import Bytes, Codes, Dtypes, Floats, dequantise, to_bfloat16
 
 

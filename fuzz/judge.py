@@ -13,7 +13,7 @@ import numpy as np
 
 from .acceptance import accepted, difference
 from .devicefiles import FOUND_FILE, GOLDEN_FILE, DeviceFileError
-from .inputs import TILE_ROWS
+from .matrices import TILE_ROWS
 from .numerics import Codes, Mask, from_bfloat16
 
 
@@ -103,7 +103,7 @@ def _read_result(path: Path, rows: int, n: int) -> tuple[Codes, str]:
     except OSError as error:
         raise DeviceFileError(f"{path}: cannot be read: {error.strerror}") from error
     values = len(data) // 2
-    if values != rows * n:
+    if values != rows * n or min(rows, n) < 0:
         raise DeviceFileError(f"{path}: holds {values} values, not {rows} x {n} = {rows * n}")
     note = f"{path}: the last byte is half a value, and ignored" if len(data) % 2 else ""
     return np.frombuffer(data, np.uint16, values).reshape(rows, n), note

@@ -11,7 +11,7 @@ from types import MappingProxyType
 import numpy as np
 
 from ..protocol.errors import ParameterError
-from .inputs import Geometry, Inputs, RankInputs
+from .matrices import Geometry, Inputs, RankInputs
 from .numerics import FP8, NO_SCALE, SCALE_BIAS, VALUES, Bytes
 from .tagged import tagged
 

@@ -1,7 +1,7 @@
 """The number formats of MXFP8 data, by ml_dtypes: fp8 values, e8m0 scales of 32 values, bf16 results.
 
 Arrays of bytes become float32 through tables of all 256 codes. Used by `golden`, which defines the
-operator, and by `inputs`. Facts about the formats cite hardware.md 5.
+operator, and by `matrices`. Facts about the formats cite hardware.md 5.
 """
 
 from __future__ import annotations

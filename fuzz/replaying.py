@@ -10,28 +10,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..protocol.errors import TraceError
+from ..protocol.errors import ParameterError, TraceError
 from ..protocol.instance import Instance, Kind
 from ..protocol.machine import Action, ActionKind, Moment, Phase
 from ..protocol.profile import PROFILES, Profile
 from ..protocol.program import Protocol
-from ..protocol.trace import Claim, decode, from_words, read_actions, read_setup
+from ..protocol.trace import Claim, DataNote, decode, from_words, read_actions, read_setup
 from ..protocol.unroll import Limits, unroll
 from .diagnose import headline_of_read
 from .execute import Outcome, Runner
+from .kinds import KINDS
 from .minimise import reader_slot
-from .numerics import Dtypes
+from .numerics import Dtypes, parse_dtypes
 from .search import Acceptance, acceptance_of, runner_of
 from .timings import Recorded
+
+UNNOTED = DataNote(str(Dtypes()), "tagged", 0)
+"""The data for a trace that notes none, such as one of `prove`."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataReplay:
-    """What a trace does to the bytes: ``readers`` that found wrong ones, as sentences; the outputs."""
+    """What a trace does to the bytes: ``readers`` that found wrong ones, as sentences; the outputs.
+
+    ``data``: the inputs that were taken; ``noted``: the trace says so, they are those it was found with.
+    """
 
     outcome: Outcome
     readers: Sequence[str]
     acceptance: Acceptance | None
+    data: DataNote
+    noted: bool
 
 
 def replay_with_data(
@@ -39,13 +48,11 @@ def replay_with_data(
     protocols: Sequence[Protocol],
     *,
     profiles: Sequence[Profile] = (),
-    dtypes: Dtypes | None = None,
-    seed: int = 0,
     limits: Limits | None = None,
 ) -> DataReplay:
-    """Run the trace ``text`` with tagged data on the one of ``protocols`` that it was made from.
+    """Run the trace ``text`` with its data on the one of ``protocols`` that it was made from.
 
-    Raises TraceError where it does not fit.
+    A trace that notes no data is run with `UNNOTED`. Raises TraceError where it does not fit.
     """
     trace = decode(text)
     protocol = next((p for p in protocols if p.digest() == trace.digest), None)
@@ -54,10 +61,24 @@ def replay_with_data(
     setup = read_setup(trace.setup, {**PROFILES, **{p.name: p for p in profiles}})
     values = {n: tuple(v) if isinstance(v, list) else v for n, v in trace.parameters.items()}
     instance = unroll(protocol, values, setup, limits=limits)
-    runner = runner_of(instance, dtypes, seed=seed)
+    data = trace.data or UNNOTED
+    runner = runner_of(instance, _formats(data), data.kind, data.seed)
     outcome = runner.run(Recorded(read_actions(trace.actions), _after(runner, trace.claim)))
     readers = [headline_of_read(instance, read) for read in outcome.wrong_reads]
-    return DataReplay(outcome, list(dict.fromkeys(readers)), acceptance_of(runner, outcome))
+    acceptance = acceptance_of(runner, outcome)
+    return DataReplay(outcome, list(dict.fromkeys(readers)), acceptance, data, trace.data is not None)
+
+
+def _formats(data: DataNote) -> Dtypes:
+    """The formats of ``data``. Raises TraceError where anything of it is not known here."""
+    if data.kind not in KINDS:
+        raise TraceError(f"the trace was made with {data.kind} inputs, which are not known here")
+    if data.seed < 0:
+        raise TraceError(f"the trace was made with seed {data.seed}, which is none")
+    try:
+        return parse_dtypes(data.dtype)
+    except ParameterError as error:
+        raise TraceError(f"the trace was made with {error}") from error
 
 
 def _after(runner: Runner, claim: Claim) -> list[Action]:

@@ -9,32 +9,49 @@ shrinker that keeps the timing would stop at the first. Used by the ``fuzz`` com
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from random import Random
 from time import perf_counter
 
 import numpy as np
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import (
+    HealthCheck,
+    Phase,
+    Verbosity,
+    currently_in_test_context,
+    given,
+    seed,
+    settings,
+)
 from hypothesis import strategies as st
+from hypothesis.errors import DidNotReproduce, InvalidArgument
 
-from ..protocol.errors import Mc2proofError
+from ..protocol.errors import Mc2proofError, ParameterError
 from ..protocol.evaluate import Value, evaluate
 from ..protocol.expr import Expr, Var, VarKind, variables
 from ..protocol.instance import Instance
-from ..protocol.program import For, Protocol, statements
+from ..protocol.program import Assign, Block, For, Protocol, While, statements
 from ..protocol.setup import Setup
+from ..protocol.trace import DataNote
 from ..protocol.unroll import Limits, unroll
 from .acceptance import accepted
-from .contracts import geometry_of, is_matmul
+from .contracts import SIZES, geometry_of, is_matmul
 from .diagnose import Fault, code_of, diagnose
 from .execute import Outcome, Runner
 from .kinds import make_inputs
+from .matrices import Geometry
 from .numerics import Dtypes
-from .strategies import SEEDS
-from .timings import TIMINGS
+from .reproduction import Reproduce, line_of
+from .sizes import sized
+from .tagged import code_for
+from .timings import SEEDS, TIMINGS, Timing
 
-SMALL_SIZES: Mapping[str, int] = {"m": 2, "k": 64, "n": 2}
-"""What the sizes of the product are where nobody gives them; n at least one column a block."""
+SEEDS_NOTED = 1 << 63
+"""Seeds of data are below this: a trace notes them in 64 bits."""
+
+TAGGED = "tagged"
+AT_ONCE = 5000
+"""Timings that Hypothesis draws in one go: it remembers all of them."""
 
 TRIED = 100
 """How many timings of each kind are tried at each smaller size."""
@@ -83,14 +100,20 @@ class Found:
     """What a search came to: ``fault`` None means that none of ``examples`` timings failed.
 
     The last of them did fail then; the fault is shown at parameters that may be smaller than those of
-    ``instance``. ``acceptance`` judges the outputs of that smaller run.
+    ``instance``. ``acceptance`` judges the outputs of that smaller run; ``reproduction`` is Hypothesis's
+    ``reproduce_failure(...)``, with which a search of the same arguments meets the failure at once.
+    ``data``: the inputs that were taken; ``judged``: some byte was compared with what it must be, else
+    a run could only hang.
     """
 
     instance: Instance
     examples: int
     seconds: float
+    data: DataNote
+    judged: bool
     fault: Fault | None = None
     acceptance: Acceptance | None = None
+    reproduction: str | None = None
 
     @property
     def rate(self) -> float:
@@ -98,80 +121,159 @@ class Found:
         return self.examples / self.seconds if self.seconds else 0.0
 
 
-def sized(protocol: Protocol, values: Mapping[str, Value]) -> dict[str, Value]:
-    """``values``, with small sizes for the matrices where none are given."""
-    small = dict(values)
-    for name, size in SMALL_SIZES.items():
-        if protocol.parameter(name) is not None:
-            small.setdefault(name, size)
-    if protocol.parameter("n") is not None and "n" not in values:
-        parameter = protocol.parameter("ranks")
-        blocks = small.get("blocks", small.get("ranks", parameter.default if parameter else None))
-        if isinstance(blocks, int):
-            small["n"] = max(blocks, SMALL_SIZES["n"])  # a block without a column shows nothing
-    return small
-
-
 def search(
     protocol: Protocol,
-    values: Mapping[str, Value],
+    values: Mapping[str, object],
     setup: Setup | None = None,
     *,
     examples: int = 1000,
     number: int = 0,
     timing: str = "pct",
     dtypes: Dtypes | None = None,
-    kind: str = "tagged",
+    kind: str | None = None,
     limits: Limits | None = None,
-    progress: Callable[[int], None] | None = None,
+    reproduce: Reproduce | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> Found:
     """Run ``examples`` timings of ``protocol`` at ``values``; the same for the same seed ``number``.
 
-    ``kind`` of `kinds.KINDS` and ``dtypes`` are of the matrices. ``progress`` is told how many timings
-    have been run. A failure is shrunk: few ranks and tiles, few steps, few switches between cores.
+    ``kind`` of `kinds.KINDS` (None: tagged, or normal where sizes leave tags no room) and ``dtypes`` are
+    of the matrices. ``progress`` is told what is being done, as a text. A failure is shrunk: few ranks
+    and tiles, few steps, few switches between cores. With ``reproduce``, of Hypothesis, the timing that
+    it stands for is the only one. Raises ParameterError where that is of another version or another
+    search.
     """
     make = _Cases(protocol, setup, dtypes, kind, number, limits)
     runner = make.runner(sized(protocol, values))
     started = perf_counter()
-    ran, failed = _first_failure(runner, examples, number, timing, progress)
-    found = Found(runner.instance, ran, perf_counter() - started)
-    if failed is None:
+    first = _first_failure(runner, examples, number, timing, reproduce, progress)
+    seconds = perf_counter() - started
+    found = Found(runner.instance, first.ran, seconds, make.note(), _judges(runner), reproduction=first.line)
+    if first.outcome is None:
         return found
-    smaller, shown = _smallest(make, runner, failed, timing, number)
-    return replace(found, fault=diagnose(smaller, shown), acceptance=acceptance_of(smaller, shown))
+    if progress is not None:
+        progress(f"example {first.ran} fails: looking for the smallest case")
+    smaller, shown = _smallest(make, runner, first.outcome, timing, number)
+    fault = diagnose(smaller, shown, make.note())
+    return replace(found, fault=fault, acceptance=acceptance_of(smaller, shown))
+
+
+def run_one(
+    protocol: Protocol,
+    values: Mapping[str, object],
+    setup: Setup | None,
+    timing: Timing,
+    *,
+    number: int = 0,
+    dtypes: Dtypes | None = None,
+    kind: str | None = None,
+) -> Found:
+    """Run ``timing`` alone, at ``values`` and no smaller ones: whoever drew it shrinks it."""
+    make = _Cases(protocol, setup, dtypes, kind, number, None)
+    runner = make.runner(sized(protocol, values))
+    started = perf_counter()
+    outcome = runner.run(timing)
+    found = Found(runner.instance, 1, perf_counter() - started, make.note(), _judges(runner))
+    if not outcome.failed:
+        return found
+    fault = diagnose(runner, outcome, make.note())
+    return replace(found, fault=fault, acceptance=acceptance_of(runner, outcome))
 
 
 class _Failure(Exception):
     """Ends Hypothesis's loop: a timing failed."""
 
 
+@dataclass(slots=True)
+class _First:
+    """The first timing that failed: how many were ``ran``, what was ``drawn`` for it, what came of it."""
+
+    ran: int = 0
+    drawn: int | None = None
+    outcome: Outcome | None = None
+    line: str | None = None
+
+
+def _judges(runner: Runner) -> bool:
+    """Whether anything is known of a byte that ``runner``'s readers find, or that is left in its outputs."""
+    if any(part is not None for read in runner.moves.reads.values() for part in read.right):
+        return True
+    outputs = [pair for launch in runner.expected for regions in launch for pair in regions.values()]
+    return any(len(right) and (known is None or known.any()) for right, known in outputs)
+
+
+@dataclass(slots=True)
+class _Tries:
+    """Runs timings of ``runner``, by the seeds drawn for them, until one fails: that is ``first``."""
+
+    runner: Runner
+    timing: str
+    examples: int
+    progress: Callable[[str], None] | None
+    first: _First = field(default_factory=_First)
+
+    def run(self, drawn: int) -> None:
+        """Run the timing of ``drawn``. Raises _Failure if it fails, and whenever it comes again."""
+        first = self.first
+        if first.outcome is None:  # Hypothesis runs the example that failed once more
+            first.ran += 1
+            outcome = self.runner.run(TIMINGS[self.timing](drawn, self.runner.model.length))
+            if self.progress is not None:
+                self.progress(f"{first.ran} of {self.examples} examples")
+            if outcome.failed:
+                first.drawn, first.outcome = drawn, outcome
+        if drawn == first.drawn:
+            raise _Failure
+
+
 def _first_failure(
-    runner: Runner, examples: int, number: int, timing: str, progress: Callable[[int], None] | None
-) -> tuple[int, Outcome | None]:
-    ran = 0
-    failed: list[Outcome] = []
+    runner: Runner, examples: int, number: int, timing: str, reproduce: Reproduce | None,
+    progress: Callable[[str], None] | None,
+) -> _First:  # fmt: skip
+    tries = _Tries(runner, timing, examples, progress)
+    if currently_in_test_context():  # a test of Hypothesis's may not hold another
+        if reproduce is not None:
+            raise ParameterError("reproduce", None, "inside a test of Hypothesis, put it on that test")
+        return _without_hypothesis(tries, number)
+    for first in range(0, examples, AT_ONCE):
+        _given(tries, min(AT_ONCE, examples - first), number + first * SEEDS_NOTED, reproduce)
+        if tries.first.outcome is not None or reproduce is not None:
+            break
+    return tries.first
+
+
+def _without_hypothesis(tries: _Tries, number: int) -> _First:
+    random = Random(number)
+    for _ in range(tries.examples):
+        try:
+            tries.run(random.randrange(SEEDS))
+        except _Failure:
+            break
+    return tries.first
+
+
+def _given(tries: _Tries, examples: int, number: int, reproduce: Reproduce | None) -> None:
+    """Let Hypothesis draw ``examples`` timings, or the one that ``reproduce`` stands for."""
 
     @seed(number)
     @settings(
         max_examples=examples, database=None, deadline=None, phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck), report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck), report_multiple_bugs=False, print_blob=True,
+        verbosity=Verbosity.quiet,
     )  # fmt: skip
     @given(st.integers(0, SEEDS - 1))  # one draw: many would cost more than the run itself
     def example(drawn: int) -> None:
-        nonlocal ran
-        if not failed:  # Hypothesis runs the example that failed once more
-            ran += 1
-            outcome = runner.run(TIMINGS[timing](drawn, runner.model.length))
-            if progress is not None:
-                progress(ran)
-            if outcome.failed:
-                failed.append(outcome)
-        if failed:
-            raise _Failure
+        tries.run(drawn)
 
-    with suppress(_Failure):
-        example()
-    return ran, failed[0] if failed else None
+    try:
+        (example if reproduce is None else reproduce(example))()
+    except _Failure as failure:
+        tries.first.line = line_of(failure)
+    except (DidNotReproduce, InvalidArgument) as error:
+        if reproduce is None:
+            raise
+        if not tries.first.ran:  # else the timing was run, and did not fail
+            raise ParameterError("reproduce", None, " ".join(str(error).split())) from error
 
 
 @dataclass(slots=True)
@@ -181,22 +283,56 @@ class _Cases:
     protocol: Protocol
     setup: Setup | None
     dtypes: Dtypes | None
-    kind: str
+    kind: str | None
     seed: int
     limits: Limits | None
 
+    def __post_init__(self) -> None:
+        if self.seed >= SEEDS_NOTED:
+            raise ParameterError("seed", self.seed, f"must be below {SEEDS_NOTED}")
+
     def runner(self, values: Mapping[str, Value]) -> Runner:
         instance = unroll(self.protocol, values, self.setup, limits=self.limits)
+        if self.kind is None:
+            self.kind = kind_for(instance, self.dtypes)
         return runner_of(instance, self.dtypes, self.kind, self.seed)
+
+    def note(self) -> DataNote:
+        """The data as traces note it."""
+        return DataNote(str(self.dtypes or Dtypes()), self.kind or TAGGED, self.seed)
+
+
+def kind_for(instance: Instance, dtypes: Dtypes | None = None) -> str:
+    """The kind of inputs that shows most: tagged, or normal where the sizes leave tags no room."""
+    if not is_matmul(instance):
+        return TAGGED  # which is of no meaning there
+    geometry = _geometry(instance, dtypes)
+    try:
+        code_for(geometry)
+    except ParameterError:
+        return "normal"
+    return TAGGED
+
+
+def _geometry(instance: Instance, dtypes: Dtypes | None) -> Geometry:
+    for name in ("tile_cnt", "rows", *SIZES):
+        if instance.values.get(name) == 0:
+            raise ParameterError(name, 0, "leaves nothing to multiply, so there is nothing to run")
+    return geometry_of(instance, dtypes)
 
 
 def runner_of(
-    instance: Instance, dtypes: Dtypes | None = None, kind: str = "tagged", seed: int = 0
+    instance: Instance, dtypes: Dtypes | None = None, kind: str | None = None, seed: int = 0
 ) -> Runner:
-    """A runner of ``instance`` on inputs of ``kind``, others for every launch."""
+    """A runner of ``instance`` on inputs of ``kind`` (None: of `kind_for`), others for every launch."""
+    if not isinstance(instance, Instance):
+        raise ParameterError("instance", None, "must be an Instance: mc2proof.fuzz.instance makes one")
+    if dtypes is not None and not isinstance(dtypes, Dtypes):
+        raise ParameterError("dtypes", repr(dtypes), "must be Dtypes, as Dtypes('e4m3', 'e5m2')")
     if not is_matmul(instance):
         return Runner(instance, seed=seed)
-    geometry = geometry_of(instance, dtypes)
+    geometry = _geometry(instance, dtypes)
+    kind = kind or kind_for(instance, dtypes)
     launches = range(instance.setup.launches)
     return Runner(instance, [make_inputs(kind, geometry, seed + n) for n in launches], seed=seed)
 
@@ -244,15 +380,30 @@ def _shrinkable(protocol: Protocol) -> list[str]:
 
     A kernel whose blocks each serve one rank has other faults with fewer blocks than ranks.
     """
-    bounds = {
-        v.name
-        for program in protocol.programs.values()
-        for s in statements(program)
-        if isinstance(s, For)
-        for v in variables(s.stop)
-        if isinstance(v, Var) and v.kind is VarKind.PARAMETER
-    }
+    bounds = {name for program in protocol.programs.values() for name in _bounds(program)}
     return ["ranks", "blocks", *sorted(bounds - {"ranks", "blocks"}, reverse=True), "buffer_size"]
+
+
+def _bounds(program: Block) -> set[str]:
+    """The parameters that a loop of ``program`` is bounded by, itself or through locals."""
+    made_of: dict[str, set[Var]] = {}
+    waiting: set[Var] = set()
+    for statement in statements(program):
+        if isinstance(statement, For):
+            waiting |= _scalars(statement.stop)
+        elif isinstance(statement, While):
+            waiting |= _scalars(statement.condition)
+        elif isinstance(statement, Assign) and isinstance(statement.target, Var):
+            made_of.setdefault(statement.target.name, set()).update(_scalars(statement.value))
+    met: set[Var] = set()
+    while waiting:
+        met |= waiting
+        waiting = {v for local in waiting for v in made_of.get(local.name, ())} - met
+    return {v.name for v in met if v.kind is VarKind.PARAMETER}
+
+
+def _scalars(expr: Expr) -> set[Var]:
+    return {v for v in variables(expr) if isinstance(v, Var)}
 
 
 def _candidates(protocol: Protocol, values: Mapping[str, Value], name: str) -> Iterator[dict[str, Value]]:

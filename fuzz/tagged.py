@@ -10,8 +10,14 @@ chance. Column j of A holds digit j modulo ``digits`` of it, as an odd number, s
 a tile adds other amounts to the digits, so that no two rows are alike. Each column of B adds up the
 columns of A that hold one digit, with a sign. So a wrong digit changes some column of the result by at
 least 2 for each column of A that holds it, of which each half of K has its share. All sums are exact
-in float32, in any order. Scale bytes stand for 1 or 2, the same for all groups of a row, and carry the
-number again, one bit a row.
+in float32, in any order. Scale bytes of A stand for 1 or 2, the same for all groups of a row, and carry
+the number again, one bit a row.
+
+Where the result has columns enough, they are ``separate``: column j reads source j modulo ranks alone
+(the other sources' B is 0 there). Then any number of wrong segments in a tile can be told, each by its
+own columns, and the tolerance hides nothing at any number of ranks. With fewer columns every column
+reads all sources: one wrong segment always shows up to MOST_CONTRAST, several may hide one another.
+Scale bytes of B make columns different by powers of two, so that results in the wrong columns show.
 """
 
 from __future__ import annotations
@@ -21,17 +27,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..protocol.errors import ParameterError
-from .inputs import Geometry, Inputs, RankInputs
+from .matrices import Geometry, Inputs, RankInputs
 from .numerics import FP8, SCALE_BIAS, Bytes, Integers, groups
 
 LEVELS = (2, 4, 8)
 """Levels of a digit, the fewest first: they stand for -1, 1 or -3, -1, 1, 3, and so on, all exact in e5m2."""
 MOST_DIGITS = 16
+COLUMN_POWERS = 16
+"""Powers of two, from 1 up, that columns are multiplied by."""
 MOST_CONTRAST = 12
-"""Ranks times the largest digit, above which the weakest change is lost in the tolerance.
+"""Sources of a column times their largest digit, above which the weakest change is lost in the tolerance.
 
 A missing half changes the result by half a unit or more, where a unit is what the digit 1 gives at
-scale 1. The result is at most 2 x ranks x largest digit units; 1% of it is tolerated, and the golden
+scale 1. The result is at most 2 x sources x largest digit units; 1% of it is tolerated, and the golden
 and the found one are each rounded by at most 2^-8 of it: 0.5 > 2 * 12 * (0.01 + 2 * 2^-8) * 1.13, where
 the last factor is for the absolute 0.01 and the rounding in the test itself.
 """
@@ -39,10 +47,14 @@ the last factor is for the absolute 0.01 and the rounding in the test itself.
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """How the numbers of segments are written: ``digits`` digits of ``levels`` levels each."""
+    """How the numbers of segments are written: ``digits`` digits of ``levels`` levels each.
+
+    ``separate``: every column of the result reads one source alone.
+    """
 
     digits: int
     levels: int
+    separate: bool
 
 
 def code_for(geometry: Geometry) -> Code:
@@ -50,11 +62,13 @@ def code_for(geometry: Geometry) -> Code:
 
     Every digit needs a column of the result, and a column of A in each half of K.
     """
-    most = max(1, min(geometry.n, geometry.k // 2, MOST_DIGITS))
     segments = geometry.ranks**2 * geometry.tiles
-    for levels in LEVELS:
-        if levels**most >= segments:
-            return Code(most, levels)
+    for separate in (True, False):
+        columns = geometry.n // geometry.ranks if separate else geometry.n
+        most = min(columns, geometry.k // 2, MOST_DIGITS)
+        for levels in LEVELS:
+            if most and levels**most >= segments:
+                return Code(most, levels, separate)
     raise ParameterError(
         "inputs",
         None,
@@ -64,12 +78,14 @@ def code_for(geometry: Geometry) -> Code:
 
 
 def is_certain(geometry: Geometry) -> bool:
-    """Whether every change shows beyond doubt, not only almost surely (many ranks: see MOST_CONTRAST).
+    """Whether every change shows beyond doubt, not only almost surely (see MOST_CONTRAST).
 
     Halves of a tile's rows and halves of K are meant; scales are told apart where a tile has as many
     rows as the number of a segment has bits.
     """
-    return geometry.ranks * (code_for(geometry).levels - 1) <= MOST_CONTRAST
+    code = code_for(geometry)
+    together = 1 if code.separate else geometry.ranks
+    return together * (code.levels - 1) <= MOST_CONTRAST
 
 
 def tagged(geometry: Geometry, random: np.random.Generator) -> Inputs:
@@ -87,7 +103,7 @@ def tagged(geometry: Geometry, random: np.random.Generator) -> Inputs:
                 _a(geometry, code, words[rank], row_salts),
                 _scale_a(geometry, patterns[rank]),
                 b,
-                np.full(geometry.shapes["scale_b"], SCALE_BIAS, np.uint8),
+                _scale_b(geometry, random),
             )
         )
     return Inputs(geometry, ranks)
@@ -121,11 +137,21 @@ def _b(geometry: Geometry, code: Code, turns: Integers, random: np.random.Genera
     columns = np.arange(geometry.n)
     held = np.arange(geometry.k) % code.digits
     signs = _encode(random.choice([-1, 1], size=(geometry.ranks, geometry.n, 1)), geometry.dtypes.b)
-    parts = [
-        np.where(held == turns[source][columns % code.digits, np.newaxis], signs[source], np.uint8(0))
-        for source in range(geometry.ranks)
-    ]
+    parts = []
+    for source in range(geometry.ranks):
+        place = columns // geometry.ranks if code.separate else columns
+        part = np.where(held == turns[source][place % code.digits, np.newaxis], signs[source], np.uint8(0))
+        if code.separate:
+            part[columns % geometry.ranks != source] = 0
+        parts.append(part)
     return np.concatenate(parts, axis=1)
+
+
+def _scale_b(geometry: Geometry, random: np.random.Generator) -> Bytes:
+    """One power of two for each column of the result: a column does not pass for another."""
+    powers = random.integers(COLUMN_POWERS, size=(geometry.n, 1))
+    scales: Bytes = np.full(geometry.shapes["scale_b"], SCALE_BIAS, np.uint8) + powers.astype(np.uint8)
+    return scales
 
 
 def _scale_patterns(geometry: Geometry, random: np.random.Generator) -> Integers:

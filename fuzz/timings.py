@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from types import MappingProxyType
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ..protocol.errors import TraceError
 from ..protocol.machine import Action
@@ -21,6 +21,11 @@ Chooser = Callable[[list[int]], int]
 """From the slots that are ready (never none; in an order that depends on the run alone) to one of them."""
 
 
+SEEDS = 1 << 32
+"""Seeds are drawn below this."""
+
+
+@runtime_checkable
 class Timing(Protocol):
     """What decides who steps next."""
 

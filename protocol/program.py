@@ -214,6 +214,10 @@ class Protocol:
     files: tuple[str, ...] = ()
     subjects: tuple[str, ...] = field(default=())
 
+    def __repr__(self) -> str:
+        """Its name and digest: the whole program would fill pages of a failing test."""
+        return f"<Protocol {self.name} {self.digest()}>"
+
     def parameter(self, name: str) -> Parameter | None:
         """The parameter called ``name``, if there is one."""
         return next((p for p in self.parameters if p.name == name), None)

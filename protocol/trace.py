@@ -1,8 +1,11 @@
 """Traces: one interleaving as a short string that can be pasted into an issue and replayed.
 
-A trace names the program by digest, carries the parameters and readings that the instance is made
-from, the actions, and the claim that holds after them. Written by `checker.counterexample`, read
-by `replay`.
+The format, version 2: ``v2:`` and the base64 (of URLs) of the deflated JSON of a `Trace`. It names the
+program by digest, carries the parameters and readings that the instance is made from, the actions, the
+claim that holds after them and, where it was found by running with data, what data that was. Fields
+with a default may be missing, and a reader skips those it does not know: ``data`` came later, and
+traces with and without it are read by versions with and without it. Written by
+`checker.counterexample` and `fuzz.diagnose`, read by `replay` and `fuzz.replaying`.
 """
 
 from __future__ import annotations
@@ -49,8 +52,20 @@ class SetupNote(msgspec.Struct, frozen=True, omit_defaults=True):
     matmul_objects: int = 0
 
 
-class Trace(msgspec.Struct, frozen=True):
-    """One timing of one instance, and what it shows."""
+class DataNote(msgspec.Struct, frozen=True):
+    """The inputs that a run had: formats of A and B as ``A:B``, kind of values, seed of their choice.
+
+    The names are those of `fuzz.numerics` and `fuzz.kinds`. For what multiplies no matrices the seed
+    alone counts, its inputs are random bytes.
+    """
+
+    dtype: str
+    kind: str
+    seed: int
+
+
+class Trace(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One timing of one instance, and what it shows. ``data`` None: no bytes were moved to find it."""
 
     digest: str
     parameters: dict[str, int | list[int]]
@@ -60,6 +75,7 @@ class Trace(msgspec.Struct, frozen=True):
     conflict: list[str]
     claim: Claim
     actions: str
+    data: DataNote | None = None
 
 
 def encode(trace: Trace) -> str:

@@ -1,5 +1,6 @@
 """gen-data and verify: files for a device, what is made of its results, and arguments that make no sense."""
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -9,9 +10,9 @@ import pytest
 
 from mc2proof.fuzz.devicefiles import read_inputs
 from mc2proof.fuzz.golden import accumulate, segment_product
-from mc2proof.fuzz.inputs import Inputs
+from mc2proof.fuzz.matrices import Inputs
 from mc2proof.fuzz.numerics import Dtypes
-from mc2proof.fuzz.substitutions import Segment, Substitution
+from mc2proof.fuzz.substitutions import Launches, Segment, Substitution
 
 M, K, N, RANKS = 1536, 256, 16, 2
 SIZES = {  # bytes by the host program's own formulas
@@ -53,7 +54,7 @@ def inject(folder: Path, inputs: Inputs) -> None:
         wrong = {own.source: Substitution(own, other) for own, other in faults}
         result = accumulate(
             segment_product(
-                *(wrong[s].found(inputs, rows) if s in wrong else inputs.a_segment(s, rank, tile)),
+                *(wrong[s].found(Launches(inputs), rows) if s in wrong else inputs.a_segment(s, rank, tile)),
                 *inputs.b_segment(rank, s),
                 inputs.geometry.dtypes,
             )
@@ -99,7 +100,8 @@ def test_faults_of_a_run_are_named(
     finished = run("verify", M, N, RANKS, "output", "--input", "input")
     assert finished.returncode == 1
     assert re.findall(r"rank \d, tile \d: .*", finished.stdout) == [
-        "rank 0, tile 2: segment of rank 1 is that of tile 0  violates no-read-before-write",
+        "rank 0, tile 2: segment of rank 1 is that of tile 0  "
+        "violates no-read-before-write, completion or coverage",
         "rank 1, tile 0: segment of rank 0 is that of tile 2  violates no-overwrite-before-read",
     ]
 
@@ -141,8 +143,7 @@ REFUSED = {
     "seed": (("gen-data", 512, 512, 64, 4, "--seed", -1), "seed = -1: must be a whole number from 0"),
     "too few columns": (("gen-data", 4096, 512, 1, 4, "--tagged"), "cannot tell 128 segments apart"),
     "no folder": (("gen-data", 512, 512, 64, 4, "/dev/null/x"), "cannot be written: Not a directory"),
-    "no ranks": (("verify", 512, 64, 0), "RANKS = 0: must be at least 1"),
-    "no rows": (("verify", 0, 64, 2), "M = 0: must be at least 1"),
+    "inputs of one launch": (("verify", 4, 64, 2, "--after", "x"), "is needed too where --before or --after"),
     "tile rows": (("verify", 4, 64, 2, "--tile-rows", 0), "tile_rows = 0: must be at least 1"),
     "no inputs": (("verify", 4, 64, 2, "--input", "no"), "no/0/input_a.bin: cannot be read: No such file"),
 }  # fmt: skip
@@ -164,6 +165,96 @@ def test_inputs_that_are_not_those_of_the_result(generated: Callable, fails: Cal
     assert "input_b.bin: has 4096 bytes, not 8 rows of 256" in fails(
         2, "verify", M, 8, RANKS, "--input", "input"
     )
+
+
+STATUS = {  # as with the reference's script, whose int() and range() decide
+    "no ranks": ((4, 4, 0), 0),
+    "fewer than none": ((4, 4, -1), 0),
+    "more arguments": ((4, 4, 0, "output", "more"), 0),
+    "nothing": ((), 1),
+    "too few": ((4, 4), 1),
+    "no number": (("x", 4, 2), 1),
+    "half a number": ((4, 4.5, 2), 1),
+    "no files": ((4, 4, 1), 1),
+    "negative sizes": ((-1, -4, 1), 1),
+    "an option that is none": ((4, 4, 1, "--inptu", "x"), 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", STATUS)
+def test_exit_status_is_the_scripts(case: str, run: Callable) -> None:
+    arguments, status = STATUS[case]
+    finished = run("verify", *arguments)
+    assert finished.returncode == status
+    assert finished.stderr.count("\n") == (not finished.stdout)
+
+
+def test_no_rows_are_right(run: Callable, tmp_path: Path) -> None:
+    (tmp_path / "output" / "0").mkdir(parents=True)
+    for name in ("npu_out.bin", "cpu_output.bin"):
+        (tmp_path / "output" / "0" / name).touch()
+    assert run("verify", 0, 4, 1).returncode == 0
+    assert run("verify", 0, -4, 1).returncode == 1
+
+
+def test_json_says_the_same(generated: Callable, run: Callable, tmp_path: Path) -> None:
+    inject(tmp_path, generated("--tagged"))
+    finished = run("verify", M, N, RANKS, "--input", "input", "--format", "json")
+    assert finished.returncode == 1
+    found = json.loads(finished.stdout)
+    assert (found["schema_version"], found["passed"]) == (1, False)
+    first = found["ranks"][0]
+    assert set(first) == {"rank", "passed", "unreadable", "notes", "tiles", "explanations", "unseen"}
+    (told,) = first["explanations"]
+    assert told == {
+        "tile": 2,
+        "text": "rank 0, tile 2: segment of rank 1 is that of tile 0",
+        "explained": True,
+        "exact": True,
+        "violates_one_of": [["no-read-before-write", "completion", "coverage"]],
+        "shares": [{"rows": None, "columns": None, "stories": [[["segment of rank 1 is that of tile 0"]]]}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("shape", "ranks", "dtype"),
+    [((1024, 100, 12), 1, "e4m3:e5m2"), ((1024, 254, 24), 2, "e5m2:e4m3"), ((1024, 384, 48), 3, "e5m2:e5m2")],
+)
+def test_shapes_and_formats(
+    shape: tuple[int, int, int], ranks: int, dtype: str, run: Callable, tmp_path: Path
+) -> None:
+    """Groups that K does not fill, where the host's files hold all scales; and what happens twice."""
+    assert run("gen-data", *shape, ranks, "--tagged", "--dtype", dtype).returncode == 0
+    folder = tmp_path / "output" / str(ranks - 1)
+    result = np.fromfile(folder / "cpu_output.bin", np.uint16).reshape(shape[0], shape[2])
+    result[512:] = result[:512]
+    result.tofile(folder / "npu_out.bin")
+    for rank in range(ranks - 1):
+        other = tmp_path / "output" / str(rank)
+        (other / "npu_out.bin").write_bytes((other / "cpu_output.bin").read_bytes())
+    finished = run("verify", shape[0], shape[2], ranks, "--input", "input", "--dtype", dtype)
+    assert finished.returncode == 1
+    assert f"rank {ranks - 1}, tile 1: its result is that of tile 0" in finished.stdout
+
+
+@pytest.mark.parametrize("arguments", [("gen-data", 512, 128, 8, 1), ("verify", 4, 4, 1)])
+@pytest.mark.parametrize("missing", ["ml_dtypes", "numpy", "hypothesis"])
+def test_what_is_not_installed(arguments: tuple, missing: str, run: Callable, tmp_path: Path) -> None:
+    """Only what is needed is asked for."""
+    hiding = tmp_path / "hiding"
+    hiding.mkdir()
+    (hiding / f"{missing}.py").write_text(f"raise ModuleNotFoundError('none', name='{missing}')\n")
+    finished = run(*arguments, PYTHONPATH=str(hiding))
+    if missing == "hypothesis":
+        assert "hypothesis" not in finished.stderr
+        assert finished.returncode == (arguments[0] == "verify")
+    else:
+        assert finished.returncode == 2
+        assert finished.stderr.count("\n") == 1
+        assert (
+            f"needs {missing}: install mc2proof with its extra, pip install 'mc2proof[fuzz]'"
+            in finished.stderr
+        )
 
 
 @pytest.mark.parametrize("name", ["gen-data", "verify"])

@@ -15,8 +15,9 @@ SMALL = ("--ranks", 2, "--tile-cnt", 5)
 
 
 def settled(text: str) -> str:
-    """``text`` without what differs between two runs: how fast it was."""
-    return re.sub(r"\d+ a second", "N a second", text)
+    """``text`` without how fast it was, and without what depends on Hypothesis's version."""
+    text = re.sub(r"\d+ a second", "N a second", text)
+    return re.sub(r"reproduce_failure\('[^']*', b'[^']*'\)", "reproduce_failure(<version>, <blob>)", text)
 
 
 def test_no_failure(run: Callable, snapshot: Callable) -> None:
@@ -33,6 +34,15 @@ def test_a_failure_is_shown_small_and_replays(run: Callable, snapshot: Callable)
     again = run("replay", trace, "--with-data")
     assert (again.returncode, again.stderr) == (1, "")
     snapshot("replay-with-data", again.stdout)
+    (pasted,) = re.findall(r'--reproduce "(.*)"', finished.stdout)
+    arguments = (*SMALL, "--dtype", "e4m3:e5m2", "--seed", 1, "--reproduce")
+    at_once = run("fuzz", *arguments, f"@{pasted}", "--buffer-size", 3)
+    assert at_once.returncode == 1
+    assert "example 1 (pct, seed 1, e4m3:e5m2)" in at_once.stdout
+    assert trace in at_once.stdout
+    right = run("fuzz", *arguments, pasted, "--buffer-size", 2)
+    assert right.returncode == 0
+    assert "NO FAILURE  in 1 timing" in right.stdout
 
 
 def test_a_hang_in_python(run: Callable, snapshot: Callable, protocols: Path) -> None:
@@ -47,6 +57,7 @@ def test_a_proofs_trace_replays_with_data(run: Callable) -> None:
     finished = run("replay", trace, "--with-data")
     assert finished.returncode == 1
     assert "changes while it is read" in finished.stdout or "is wrong" in finished.stdout
+    assert "tagged inputs, e4m3:e4m3, seed 0 (the trace notes no data)" in finished.stdout
 
 
 def test_shapes_and_sizes_are_taken(run: Callable) -> None:
@@ -73,7 +84,10 @@ def test_help(run: Callable, snapshot: Callable) -> None:
         (("--timing", "random"), "pct"),
         (("--set", "ring=3"), "no such parameter"),
         (("--ranks", 0), "ranks"),
-        (("--tile-cnt", 0), "rows"),
+        (("--tile-cnt", 0), "tile_cnt = 0"),
+        (("--seed", 1 << 63), "seed"),
+        (("--reproduce", "AAEB"), "reproduce_failure(...)"),
+        (("--reproduce", "reproduce_failure('6.0', b'AAEB')"), "different version of Hypothesis"),
     ],
 )
 def test_errors_are_one_line(arguments: tuple[object, ...], message: str, run: Callable) -> None:
@@ -84,41 +98,93 @@ def test_errors_are_one_line(arguments: tuple[object, ...], message: str, run: C
     assert finished.stderr.count("\n") == 1
 
 
-OWN_TEST = """\
-import mc2proof
-from hypothesis import given, settings
-from mc2proof.fuzz import Timing, assert_matches_golden, runner_of, strategies
-from mc2proof.protocol.unroll import unroll
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+PLAIN, DRAWN = re.findall(
+    r"```python\n(import mc2proof\n(?:(?!```).)*mc2proof\.fuzz.*?)```", README, re.DOTALL
+)
+"""The two files of the README's section: a plain test, and one with Hypothesis."""
 
-PROTOCOL = mc2proof.load()[0]
-
-
-def test_right():
-    assert_matches_golden(PROTOCOL, examples=50)
+PYTEST = ("-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", "--hypothesis-seed=1")
 
 
-def test_wrong():
-    assert_matches_golden(PROTOCOL, values={"buffer_size": 3})
+@pytest.fixture
+def own(tmp_path: Path, command: SimpleNamespace) -> Callable[..., str]:
+    """Runs pytest on a file of one's own in an empty folder; returns what it prints."""
+
+    def runner(text: str, *arguments: str) -> str:
+        (tmp_path / "test_kernel.py").write_text(text, encoding="utf-8")
+        finished = subprocess.run(
+            [sys.executable, *PYTEST, "test_kernel.py", *arguments],
+            cwd=tmp_path,
+            env=command.environment(),
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+        )
+        return finished.stdout
+
+    return runner
 
 
-@settings(max_examples=20, deadline=None)
-@given(timing=strategies.interleavings())
-def test_mine(timing: Timing):
-    values = {"ranks": 2, "tile_cnt": 3, "m": 2, "k": 64, "n": 2}
-    assert not runner_of(unroll(PROTOCOL, values)).run(timing).failed
-"""
+def changed(text: str, old: str, new: str) -> str:
+    assert text.count(old) == 1
+    return text.replace(old, new)
 
 
-def test_in_a_pytest_run_of_ones_own(tmp_path: Path, snapshot: Callable, command: SimpleNamespace) -> None:
-    (tmp_path / "test_kernel.py").write_text(OWN_TEST, encoding="utf-8")
-    finished = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", "test_kernel.py"],
-        cwd=tmp_path,
-        env=command.environment(),
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
-    assert "1 failed, 2 passed" in finished.stdout, finished.stdout
-    told = [row.removeprefix("E") for row in finished.stdout.splitlines() if row.startswith("E  ")]
-    snapshot("assert-matches-golden", "\n".join(row.strip() for row in told) + "\n")
+def told(output: str) -> str:
+    """What pytest marks as the failure."""
+    rows = [row.removeprefix("E").strip() for row in output.splitlines() if re.match(r"E(  |$)", row)]
+    text = re.sub(r"Explanation:\n.*?\n\n", "", "\n".join(rows), flags=re.DOTALL)  # lines of Python that ran
+    return settled(f"{text}\n")
+
+
+def test_the_readmes_file_has_ten_lines_and_passes(own: Callable[..., str]) -> None:
+    assert len(PLAIN.splitlines()) == 10
+    assert "1 passed" in own(PLAIN)
+
+
+def test_the_readmes_file_with_a_wrong_depth(
+    own: Callable[..., str], run: Callable, snapshot: Callable
+) -> None:
+    wrong = changed(PLAIN, '"buffer_size": 2', '"buffer_size": 3')
+    output = own(wrong)
+    assert "1 failed" in output
+    snapshot("assert-matches-golden", told(output))
+    (trace,) = re.findall(r"mc2proof replay (\S+)", output)
+    assert "as the trace was found with" in run("replay", trace, "--with-data").stdout
+
+
+def test_the_line_of_a_plain_test_reproduces_its_failure(own: Callable[..., str]) -> None:
+    wrong = changed(PLAIN, '"buffer_size": 2', '"buffer_size": 3')
+    first = own(wrong)
+    assert "found       in timing 2 " in first
+    (line,) = re.findall(r"temporarily add (reproduce=\S+ b'\S+'\)) to the call", first)
+    again = own("import hypothesis\n" + changed(wrong, "examples=200", f"examples=200, {line}"))
+    assert "1 failed" in again
+    assert "found       in timing 1 " in again
+    assert re.findall(r"mc2proof replay (\S+)", again) == re.findall(r"mc2proof replay (\S+)", first)
+    mended = own("import hypothesis\n" + changed(PLAIN, "examples=200", f"examples=200, {line}"))
+    assert "DidNotReproduce: the timing that failed is right now: take reproduce= away" in mended
+
+
+def test_the_readmes_hypothesis_test(own: Callable[..., str], snapshot: Callable) -> None:
+    assert "1 passed" in own(DRAWN)
+    output = own(changed(DRAWN, "max_buffer_size=2", "max_buffer_size=4"))
+    assert "1 failed" in output
+    snapshot("assert-matches-golden-drawn", told(output))
+
+
+def test_hypothesis_shrinks_and_its_line_reproduces(own: Callable[..., str], tmp_path: Path) -> None:
+    wrong = changed(DRAWN, "max_buffer_size=2", "max_buffer_size=4")
+    wrong = changed(wrong, "timing):\n", "timing):\n    print('drawn', dict(values), timing)\n")
+    output = own(wrong, "-s")
+    drawn = re.findall(r"^\.?F?(drawn .*)$", output, re.MULTILINE)
+    assert len(drawn) > 1
+    assert "'ranks': 2, 'buffer_size': 3, 'tile_cnt': 2," in drawn[-1]
+    assert len(re.findall(r"\(\d+, \d+\)", drawn[-1])) <= 1  # switches
+    (line,) = re.findall(r"@reproduce_failure\('\S+', b'\S+'\)", output)
+    pasted = changed(wrong, "@given", f"{line}\n@given")
+    pasted = changed(pasted, "import given", "import given, reproduce_failure")
+    again = own(pasted, "-s", "--hypothesis-seed=7")
+    assert "1 failed" in again
+    assert re.findall(r"^\.?F?(drawn .*)$", again, re.MULTILINE) == [drawn[-1]]

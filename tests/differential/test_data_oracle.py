@@ -18,7 +18,7 @@ from mc2proof.checker.ask import Answers, ask
 from mc2proof.checker.properties import rows_for
 from mc2proof.fuzz.bases import BASES
 from mc2proof.fuzz.data import Oracle, Seen
-from mc2proof.fuzz.mutants import MUTATIONS, Mutant, mutate
+from mc2proof.fuzz.mutations import MUTATIONS, Mutant, mutate
 from mc2proof.protocol.instance import Instance
 from mc2proof.protocol.profile import ASCEND950, BarrierAll, Hold
 from mc2proof.protocol.setup import Injected, Setup

@@ -22,7 +22,7 @@ from mc2proof.checker.report import Verdict
 from mc2proof.checker.rows import rows
 from mc2proof.checker.smt_times import Times
 from mc2proof.fuzz.bases import BASES
-from mc2proof.fuzz.mutants import MUTATIONS, Mutant, mutate
+from mc2proof.fuzz.mutations import MUTATIONS, Mutant, mutate
 from mc2proof.protocol.instance import Instance
 from mc2proof.protocol.profile import ASCEND950, BarrierAll, Hold, Profile
 from mc2proof.protocol.setup import Injected, Setup

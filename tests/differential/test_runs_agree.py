@@ -18,7 +18,7 @@ from mc2proof.checker.report import Verdict
 from mc2proof.fuzz.bases import BASES
 from mc2proof.fuzz.diagnose import diagnose
 from mc2proof.fuzz.execute import Outcome, Runner
-from mc2proof.fuzz.mutants import mutate
+from mc2proof.fuzz.mutations import mutate
 from mc2proof.fuzz.search import runner_of, sized
 from mc2proof.fuzz.timings import TIMINGS
 from mc2proof.protocol.errors import Mc2proofError

@@ -8,7 +8,7 @@ from hypothesis import settings
 
 from mc2proof.checker.analysis import Analysis, analyse
 from mc2proof.fuzz.bases import BASES
-from mc2proof.fuzz.mutants import Mutant, mutate
+from mc2proof.fuzz.mutations import Mutant, mutate
 from mc2proof.protocol.builder import ProtocolBuilder
 from mc2proof.protocol.errors import Mc2proofError
 from mc2proof.protocol.instance import Instance

@@ -13,7 +13,7 @@ from mc2proof.checker.report import Verdict
 from mc2proof.checker.rows import rows
 from mc2proof.fuzz.bases import BASES, ONE_LAUNCH
 from mc2proof.fuzz.data import Oracle, Seen
-from mc2proof.fuzz.mutants import MUTATIONS, mutate
+from mc2proof.fuzz.mutations import MUTATIONS, mutate
 from mc2proof.protocol.profile import BarrierAll
 from mc2proof.protocol.program import Protocol, SetFlag, WaitFlag, statements
 from mc2proof.protocol.setup import Setup

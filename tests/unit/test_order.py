@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from mc2proof.checker.counterexample import to_actions
-from mc2proof.fuzz.mutants import Mutant
+from mc2proof.fuzz.mutations import Mutant
 from mc2proof.protocol.builder import ProtocolBuilder, window
 from mc2proof.protocol.expr import as_expr
 from mc2proof.protocol.instance import Instance, Kind

@@ -9,7 +9,7 @@ import pytest
 from mc2proof.checker.prove import prove_protocols
 from mc2proof.checker.report import Counterexample, Report
 from mc2proof.fuzz.bases import BASES
-from mc2proof.fuzz.mutants import Mutant
+from mc2proof.fuzz.mutations import Mutant
 from mc2proof.protocol.builder import ProtocolBuilder
 from mc2proof.protocol.errors import TraceError
 from mc2proof.protocol.instance import Instance

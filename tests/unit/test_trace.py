@@ -1,5 +1,9 @@
 """Traces: what is written is read back, and damage is a TraceError, never anything else."""
 
+import base64
+import json
+import zlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +13,7 @@ from mc2proof.protocol.machine import Action, ActionKind, Moment, Phase
 from mc2proof.protocol.trace import (
     PREFIX,
     Claim,
+    DataNote,
     SetupNote,
     Trace,
     decode,
@@ -49,6 +54,7 @@ traces = st.builds(
     conflict=st.lists(st.text(max_size=40), max_size=3),
     claim=claims,
     actions=st.lists(actions, max_size=30).map(write_actions),
+    data=st.none() | st.builds(DataNote, st.text(max_size=9), st.text(max_size=9), st.integers(0, 2**63 - 1)),
 )
 EXAMPLE = Trace("0" * 16, {"ranks": 2, "cnt": [1, 2]}, SetupNote("ascend950", "vec"),
                 "deadlock-freedom", "deadlock", ["rank 0 waits"],
@@ -69,6 +75,19 @@ def test_a_trace_is_one_word_that_survives_a_shell(trace: Trace) -> None:
     assert set(text.removeprefix(PREFIX)) <= set(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_="
     )
+
+
+def test_a_trace_without_data_is_as_it_was_before_there_was_such_a_field() -> None:
+    packed = zlib.decompress(base64.urlsafe_b64decode(encode(EXAMPLE).removeprefix(PREFIX)))
+    assert list(json.loads(packed)) == [
+        "digest", "parameters", "setup", "property", "code", "conflict", "claim", "actions",
+    ]  # fmt: skip
+
+
+def test_a_later_versions_fields_are_skipped() -> None:
+    packed = zlib.decompress(base64.urlsafe_b64decode(encode(EXAMPLE).removeprefix(PREFIX)))
+    later = json.dumps({**json.loads(packed), "later": [1]}).encode()
+    assert decode(PREFIX + base64.urlsafe_b64encode(zlib.compress(later)).decode()) == EXAMPLE
 
 
 @given(some=st.lists(actions, max_size=30))

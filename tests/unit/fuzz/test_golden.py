@@ -5,8 +5,8 @@ import pytest
 
 from mc2proof.fuzz.bounds import decode, reference
 from mc2proof.fuzz.golden import accumulate, golden, golden_tile, segment_product
-from mc2proof.fuzz.inputs import Geometry, Inputs, RankInputs
 from mc2proof.fuzz.kinds import KINDS, make_inputs
+from mc2proof.fuzz.matrices import Geometry, Inputs, RankInputs
 from mc2proof.fuzz.numerics import PAIRS, VALUES, Dtypes, from_bfloat16, scale_bytes
 from mc2proof.protocol.errors import ParameterError
 

@@ -5,18 +5,24 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import hypothesis
 import pytest
+from msgspec.structs import replace as replaced
 
 from mc2proof.fuzz.assertions import assert_matches_golden
-from mc2proof.fuzz.mutants import _replaced
+from mc2proof.fuzz.mutations import _replaced
+from mc2proof.fuzz.numerics import Dtypes
 from mc2proof.fuzz.replaying import replay_with_data
-from mc2proof.fuzz.search import Found, search, sized
+from mc2proof.fuzz.reproduction import read_line
+from mc2proof.fuzz.search import Found, search
+from mc2proof.fuzz.timings import Pct
 from mc2proof.protocol.builtin import ring_all_to_all
 from mc2proof.protocol.errors import ParameterError, TraceError
 from mc2proof.protocol.profile import BarrierAll
 from mc2proof.protocol.program import Barrier, Protocol, Quiet, Role, WaitFlag, statements
 from mc2proof.protocol.replay import replay
 from mc2proof.protocol.setup import Setup
+from mc2proof.protocol.trace import DataNote, decode, encode
 
 
 def without(kind: type, role: Role = Role.AIV) -> Protocol:
@@ -35,12 +41,12 @@ def small(found: Found) -> dict[str, object]:
 
 
 def test_a_correct_protocol_has_no_fault() -> None:
-    told: list[int] = []
+    told: list[str] = []
     found = search(ring_all_to_all(), {"ranks": 2}, examples=50, progress=told.append)
     assert found.fault is None
     assert found.acceptance is None
     assert found.examples == 50
-    assert told == list(range(1, 51))
+    assert told == [f"{ran} of 50 examples" for ran in range(1, 51)]
 
 
 @pytest.mark.parametrize("timing", ["pct", "preempt", "uniform"])
@@ -80,8 +86,70 @@ def test_a_trace_replays_and_shows_wrong_bytes() -> None:
     assert len(shown.steps) <= 30
     with_data = replay_with_data(found.fault.trace, [protocol])
     assert with_data.readers
+    assert with_data.noted
     with pytest.raises(TraceError, match="not given"):
         replay_with_data(found.fault.trace, [ring_all_to_all()])
+
+
+def test_a_trace_notes_its_data_and_is_replayed_with_it() -> None:
+    protocol = without(WaitFlag)
+    values = {"ranks": 2, "buffer_size": 2, "tile_cnt": 6}
+    found = search(protocol, values, number=3, dtypes=Dtypes("e5m2", "e4m3"), kind="normal")
+    assert found.fault is not None
+    trace = decode(found.fault.trace)
+    assert trace.data == DataNote("e5m2:e4m3", "normal", 3)
+    shown = replay_with_data(found.fault.trace, [protocol])
+    assert (shown.data, shown.noted) == (trace.data, True)
+    unnoted = replay_with_data(encode(replaced(trace, data=None)), [protocol])
+    assert (unnoted.data, unnoted.noted) == (DataNote("e4m3:e4m3", "tagged", 0), False)
+
+
+@pytest.mark.parametrize(
+    "note", [("fp4:e4m3", "tagged", 0), ("e4m3:e4m3", "odd", 0), ("e4m3:e4m3", "tagged", -1)]
+)
+def test_data_that_is_not_known_is_refused(note: tuple[str, str, int]) -> None:
+    protocol = without(WaitFlag)
+    found = search(protocol, {"ranks": 2, "buffer_size": 2, "tile_cnt": 6})
+    assert found.fault is not None
+    odd = encode(replaced(decode(found.fault.trace), data=DataNote(*note)))
+    with pytest.raises(TraceError, match="the trace was made with"):
+        replay_with_data(odd, [protocol])
+
+
+def test_hypothesis_line_meets_the_failure_at_once() -> None:
+    values = {"ranks": 3, "buffer_size": 3, "tile_cnt": 6}
+    found = search(ring_all_to_all(), values, timing="uniform", number=2)
+    assert found.reproduction is not None
+    again = search(
+        ring_all_to_all(), values, timing="uniform", number=2, reproduce=read_line(f"@{found.reproduction}")
+    )
+    assert again.examples == 1
+    assert again.fault == found.fault
+    assert again.reproduction is None
+    right = search(ring_all_to_all(), {"ranks": 3}, reproduce=read_line(found.reproduction))
+    assert (right.examples, right.fault) == (1, None)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("reproduce_failure('6.0.0', b'AEI=')", "different version"),
+        (f"reproduce_failure('{hypothesis.__version__}', b'a')", "base64"),
+        (f"reproduce_failure('{hypothesis.__version__}', b'AA==')", "same test"),
+        ("@seed(3)", "must be the reproduce_failure"),
+    ],
+)
+def test_a_line_of_something_else_is_refused(line: str, message: str) -> None:
+    with pytest.raises(ParameterError, match=message) as caught:
+        search(ring_all_to_all(), {"ranks": 2}, reproduce=read_line(line))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_timing_of_ones_own_is_run_alone_and_at_no_other_size() -> None:
+    values = {"ranks": 2, "buffer_size": 3, "tile_cnt": 4}
+    assert assert_matches_golden(ring_all_to_all(), timing=Pct(seed=1)).examples == 1
+    with pytest.raises(AssertionError, match=r"tile_cnt 4.*\n.*in timing 1 \(Pct\(seed=1, changes=0\)"):
+        assert_matches_golden(ring_all_to_all(), values=values, timing=Pct(seed=1, changes=0))
 
 
 def test_equal_seeds_find_the_same() -> None:
@@ -92,13 +160,6 @@ def test_equal_seeds_find_the_same() -> None:
     assert other.fault is not None
     assert first.examples == second.examples
     assert first.fault.trace == second.fault.trace
-
-
-def test_sizes_are_small_unless_given() -> None:
-    assert sized(ring_all_to_all(), {"ranks": 3}) == {"ranks": 3, "m": 2, "k": 64, "n": 3}
-    assert sized(ring_all_to_all(), {"m": 8, "n": 1}) == {"m": 8, "k": 64, "n": 1}
-    assert sized(ring_all_to_all(), {"ranks": 4, "blocks": 2})["n"] == 2
-    assert sized(ring_all_to_all(), {})["n"] == 4  # by the default of ranks
 
 
 def test_assert_matches_golden() -> None:
@@ -118,6 +179,9 @@ def test_assert_matches_golden() -> None:
         ({"examples": 0}, "examples"),
         ({"seed": -1}, "seed"),
         ({"seed": True}, "seed"),
+        ({"seed": 1 << 63}, "seed"),
+        ({"timing": 3}, "timing"),
+        ({"reproduce": "AAEB"}, "reproduce"),
         ({"values": 3}, "values"),
         ({"values": {"rank": 3}}, "rank"),
         ({"dtype": "fp4"}, "dtype"),

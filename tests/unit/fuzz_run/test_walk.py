@@ -9,7 +9,7 @@ import pytest
 
 from mc2proof.fuzz.bases import BASES
 from mc2proof.fuzz.model import Model
-from mc2proof.fuzz.mutants import mutate
+from mc2proof.fuzz.mutations import mutate
 from mc2proof.fuzz.walk import Walk
 from mc2proof.protocol.errors import Mc2proofError
 from mc2proof.protocol.instance import Instance

@@ -42,11 +42,20 @@ class Mutant:
     protocol: Protocol
     changes: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        """Its name and its changes: the whole program would fill pages of a failing test."""
+        return f"Mutant({self.protocol.name}: {'; '.join(self.changes)})"
+
 
 def mutate(protocol: Protocol, random: Random, *, changes: int = 1, first: str | None = None) -> Mutant:
-    """``protocol`` with ``changes`` random edits, the first one by mutation ``first`` if given."""
+    """``protocol`` with ``changes`` random edits, the first one by mutation ``first`` if given.
+
+    Fewer where nothing is left to edit.
+    """
     done = []
     for number in range(changes):
+        if not any(protocol.programs.values()):
+            break
         names = list(MUTATIONS) if number or first is None else [first]
         protocol, change = _one_change(protocol, random, names)
         done.append(change)
