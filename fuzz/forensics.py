@@ -23,6 +23,9 @@ from .substitutions import NOT_THERE, Launches, Substitution, likely
 
 MOST_SHARES = 64
 """Shares of a tile's columns, each with its own fault, that are told apart."""
+
+LEAST_COLUMNS = 3
+"""Wrong columns that each of several shares must have."""
 SHOWN_DIFFERENCES = 3
 
 
@@ -202,6 +205,7 @@ class _Tile:
         """What explains one run of columns after the other, each as long as it can be; () if not all."""
         wrong = np.flatnonzero(self.wrong[rows].any(axis=0))
         shares: list[Share] = []
+        widths: list[int] = []
         while wrong.size:
             found = self._longest(placements, rows, wrong)
             if found is None or len(shares) == MOST_SHARES:
@@ -212,8 +216,10 @@ class _Tile:
             if share is None:
                 return ()
             shares.append(share)
+            widths.append(count)
             wrong = wrong[count:]
-        return tuple(shares)
+        # something explains every single column: several shares that narrow say nothing
+        return tuple(shares) if len(shares) == 1 or min(widths) >= LEAST_COLUMNS else ()
 
     def _share(
         self,

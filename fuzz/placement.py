@@ -33,8 +33,8 @@ class Placement:
 
     @property
     def properties(self) -> tuple[str, ...]:
-        """Always coverage: an output was not delivered, or not to its place."""
-        return ("coverage",)
+        """The output was not delivered, or not to its place; or its readers found another tile throughout."""
+        return ("coverage", "no-read-before-write")
 
 
 @dataclass(frozen=True, slots=True)

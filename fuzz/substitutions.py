@@ -18,7 +18,8 @@ from .numerics import Bytes, Integers, Mask
 
 NOT_THERE = ("no-read-before-write", "completion", "coverage")
 """Read too early, its put never completed, or never sent: the bytes found are the same."""
-OVERWRITTEN = ("no-overwrite-before-read",)
+OVERWRITTEN = ("no-overwrite-before-read", "no-read-before-write")
+"""Overwritten by a later tile; or read too early, what an earlier launch on the same inputs left there."""
 MISPLACED = ("no-read-before-write", "coverage")
 """A reader finds other data, and its own was not delivered, or not where it looks."""
 NEXT_LAUNCH = ("relaunch",)

@@ -102,7 +102,8 @@ def test_faults_of_a_run_are_named(
     assert re.findall(r"rank \d, tile \d: .*", finished.stdout) == [
         "rank 0, tile 2: segment of rank 1 is that of tile 0  "
         "violates no-read-before-write, completion or coverage",
-        "rank 1, tile 0: segment of rank 0 is that of tile 2  violates no-overwrite-before-read",
+        "rank 1, tile 0: segment of rank 0 is that of tile 2  "
+        "violates no-overwrite-before-read or no-read-before-write",
     ]
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mc2proof.fuzz.acceptance import accepted
 from mc2proof.fuzz.forensics import Explanation, explain_output, unseen
-from mc2proof.fuzz.golden import golden
+from mc2proof.fuzz.golden import accumulate, golden, segment_product
 from mc2proof.fuzz.kinds import make_inputs
 from mc2proof.fuzz.matrices import Geometry, Inputs
 from mc2proof.fuzz.numerics import PAIRS, Codes
@@ -18,7 +18,7 @@ from mc2proof.fuzz.substitutions import Half, Launches, Part, Segment, Substitut
 from mc2proof.fuzz.tagged import code_for
 
 NOT_THERE = ("no-read-before-write", "completion", "coverage")
-OVERWRITTEN = ("no-overwrite-before-read",)
+OVERWRITTEN = ("no-overwrite-before-read", "no-read-before-write")
 MISPLACED = ("no-read-before-write", "coverage")
 
 NAMED = {
@@ -226,6 +226,23 @@ def test_what_cannot_be_told_is_not_guessed(inputs: Inputs) -> None:
             "not explained by any single schedule fault; first differences at ["
         )
         assert one.properties == ()
+
+
+def test_single_columns_are_no_shares() -> None:
+    """A segment stale in half of K, as no put leaves it, is not told as many narrow faults."""
+    inputs = make_inputs("tagged", Geometry(2, 24, 256, 32, 8), 3)
+    right = golden(inputs, 0)
+    products = []
+    for source in range(2):
+        a, scales = (array.copy() for array in inputs.a_segment(source, 0, 2))
+        if source == 1:
+            stale, _ = inputs.a_segment(source, 0, 1)
+            a[:, 128:] = stale[:, 128:]
+        products.append(segment_product(a, scales, *inputs.b_segment(0, source), inputs.geometry.dtypes))
+    found = right.copy()
+    found[inputs.geometry.tile_span(2)] = accumulate(products)
+    for explanation in explain_output(Launches(inputs), 0, right, found):
+        assert len(explanation.shares) <= 1, explanation.text
 
 
 def test_equal_segments_cannot_be_told_apart(with_faults: Callable) -> None:
