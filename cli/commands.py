@@ -230,6 +230,8 @@ def gen_data(
     need_arrays()
     from mc2proof.gen_data import generate
 
+    if tagged and kind not in ("normal", "tagged"):
+        raise click.UsageError(f"--tagged and --kind {kind} are two kinds: give one")
     kind = "tagged" if tagged else kind
     with progress() as tell:
         lines = generate(shape, ranks, folder, kind=kind, seed=seed, dtype=dtype, tell=tell)

@@ -263,3 +263,24 @@ def test_help(name: str, run: Callable, snapshot: Callable) -> None:
     finished = run(name, "--help", COLUMNS="100")
     assert (finished.returncode, finished.stderr) == (0, "")
     snapshot(f"help-{name}", finished.stdout)
+
+
+def test_too_large_a_case_is_refused(run: Callable) -> None:
+    finished = run("gen-data", 100_000, 8192, 7168, 8, "big")
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert "too many to compute here" in finished.stderr
+
+
+def test_two_kinds_are_refused(run: Callable) -> None:
+    finished = run("gen-data", 512, 128, 4, 1, "twice", "--tagged", "--kind", "special")
+    assert finished.returncode == 2
+    assert "give one" in finished.stderr
+
+
+def test_results_of_an_earlier_run_and_rough_sums_are_told(run: Callable, tmp_path: Path) -> None:
+    assert "earlier run" not in run("gen-data", 512, 128, 4, 1, "again").stdout
+    (tmp_path / "again" / "output" / "0" / "npu_out.bin").write_bytes(b"")
+    finished = run("gen-data", 512, 128, 4, 1, "again", "--kind", "extreme")
+    assert finished.returncode == 0
+    assert "npu_out.bin of an earlier run" in finished.stdout
+    assert "another order" in finished.stdout
