@@ -7,11 +7,14 @@ lays out what was found.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from mc2proof import checks, face
+from mc2proof.fuzz import missing
 from mc2proof.protocol.errors import ParameterError
 from mc2proof.protocol.program import Barrier, Protocol
 from mc2proof.render import parameters_text, sentences, steps_of
@@ -44,9 +47,20 @@ def need_extra() -> None:
         import hypothesis  # noqa: F401
         import ml_dtypes  # noqa: F401
     except ImportError as error:
-        raise ParameterError(
-            "fuzz", None, f"needs {error.name}: install mc2proof with its extra, pip install 'mc2proof[fuzz]'"
-        ) from error
+        raise ParameterError("fuzz", None, missing(error.name)) from error
+
+
+@contextmanager
+def _no_files_left() -> Iterator[None]:
+    """Hypothesis keeps what it works out of a user's modules in a folder of the working directory."""
+    from hypothesis.configuration import set_hypothesis_home_dir
+
+    with TemporaryDirectory(prefix="mc2proof-") as folder:
+        set_hypothesis_home_dir(folder)
+        try:
+            yield
+        finally:
+            set_hypothesis_home_dir(None)
 
 
 def run_programs(
@@ -85,18 +99,19 @@ def run_programs(
         equal.setdefault(protocol.digest(), []).append(protocol)
     results = []
     for group in equal.values():
-        found = search(
-            group[0],
-            values,
-            made,
-            examples=asked.examples,
-            number=asked.seed,
-            timing=asked.timing,
-            dtypes=dtypes,
-            limits=limits,
-            reproduce=reproduce,
-            progress=_teller(progress, group[0].name),
-        )
+        with _no_files_left():
+            found = search(
+                group[0],
+                values,
+                made,
+                examples=asked.examples,
+                number=asked.seed,
+                timing=asked.timing,
+                dtypes=dtypes,
+                limits=limits,
+                reproduce=reproduce,
+                progress=_teller(progress, group[0].name),
+            )
         results.append(([name for p in group for name in (p.subjects or (p.name,))], found))
     return results
 
@@ -164,7 +179,8 @@ def _count(number: int, noun: str) -> str:
 
 
 def _found(found: Found, asked: Asked, sources: Sequence[str]) -> list[Line]:
-    how = f"{asked.timing}, seed {asked.seed}, {asked.dtype}"
+    kind = "" if found.data.kind == "tagged" else f", {found.data.kind} inputs as tags have no room"
+    how = f"{asked.timing}, seed {asked.seed}, {found.data.dtype}{kind}"
     fault = found.fault
     if fault is None:
         count = _count(found.examples, "timing")

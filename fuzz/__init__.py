@@ -2,9 +2,10 @@
 
 The library's face, by name: everything that a test of your own needs. `assert_matches_golden` is the
 whole of it in one call. `parameters`, `interleavings`, `inputs`, `dtypes`, `protocols` and `mutants` are
-Hypothesis strategies; `unroll` makes an instance of a protocol, `run` runs it once, and what came of it is
-an `Outcome`. Names are looked up at first use, so that importing the package loads nothing. Start at
-`assertions`, then read `execute`.
+Hypothesis strategies; `instance` makes an instance of a protocol with small matrices, `unroll` one at
+exactly the values that are given; `run` runs it once, and what came of it is an `Outcome`. Names are
+looked up at first use, so that importing the package loads nothing. Start at `assertions`, then read
+`execute`.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from .numerics import Dtypes as Dtypes
     from .search import Found as Found
     from .search import runner_of as runner_of
+    from .sizes import instance as instance
     from .strategies import dtypes as dtypes
     from .strategies import inputs as inputs
     from .strategies import interleavings as interleavings
@@ -53,12 +55,24 @@ _NAMES = {
     ".mutations": ("Mutant",),
     ".numerics": ("Dtypes",),
     ".search": ("Found", "runner_of"),
+    ".sizes": ("instance",),
     ".strategies": ("dtypes", "inputs", "interleavings", "mutants", "parameters", "protocols"),
     ".timings": ("Pct", "Preempt", "Recorded", "Timing", "Uniform"),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [*sorted(_HOME), "strategies"]
+
+EXTRA = ("hypothesis", "ml_dtypes", "numpy")
+"""What running needs besides what `mc2proof` itself needs."""
+
+
+def missing(name: str | None) -> str:
+    """What to say where ``name`` of `EXTRA` is not installed: how to install it."""
+    return (
+        f"running needs {name}: install mc2proof with its extra, pip install 'mc2proof[fuzz]' "
+        "(in a checkout: make test)"
+    )
 
 
 if not TYPE_CHECKING:  # checkers know the names above; to them, others are errors
@@ -68,7 +82,12 @@ if not TYPE_CHECKING:  # checkers know the names above; to them, others are erro
             return import_module(".strategies", __name__)
         if name not in _HOME:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value: object = getattr(import_module(_HOME[name], __name__), name)
+        try:
+            value: object = getattr(import_module(_HOME[name], __name__), name)
+        except ModuleNotFoundError as error:
+            if error.name not in EXTRA:
+                raise
+            raise ImportError(missing(error.name), name=error.name) from error
         globals()[name] = value
         return value
 

@@ -19,6 +19,7 @@ from .kinds import KINDS
 from .numerics import parse_dtypes
 from .reproduction import Reproduce
 from .search import Found, run_one, search
+from .sizes import checked_protocol, checked_setup, checked_values
 from .timings import TIMINGS, Timing
 
 DEFAULTS: Mapping[str, Value] = {"ranks": 2, "buffer_size": 2, "tile_cnt": 6}
@@ -28,22 +29,27 @@ DEFAULTS: Mapping[str, Value] = {"ranks": 2, "buffer_size": 2, "tile_cnt": 6}
 def assert_matches_golden(
     protocol: Protocol,
     *,
-    values: Mapping[str, Value] | None = None,
+    values: Mapping[str, object] | None = None,
     setup: Setup | None = None,
     examples: int = 200,
     seed: int = 0,
     timing: str | Timing = "pct",
     dtype: str = "e4m3:e4m3",
-    inputs: str = "tagged",
+    inputs: str | None = None,
     reproduce: Reproduce | None = None,
 ) -> Found:
     """Assert that ``protocol`` ends, and is right to the bit, in ``examples`` timings.
 
     ``values`` of its parameters; ``ranks``, ``buffer_size`` (slots) and ``tile_cnt`` (tiles) are 2, 2 and
     6 unless given, the matrices small: ``m`` 2 rows a tile, ``k`` 64 columns of A on a rank, ``n`` 2
-    columns of C or one a block. A product is compared with the golden result of the operator on inputs
-    of the kind ``inputs`` (tagged, normal, extreme, special), of the formats ``dtype`` of A and B; any
-    other computation by the origins that its readers state.
+    columns of C, or one a block, or as many as tags need. A product is compared with the golden result of
+    the operator on inputs of the kind ``inputs`` (tagged, normal, extreme, special; unless given tagged,
+    or normal where your sizes leave tags no room), of the formats ``dtype`` of A and B; any other
+    computation by the origins that its readers state. The golden result adds up in the order in which
+    the computation reads its segments.
+
+    A run shows hangs and wrong data only: wrong flag ids, counters past their cap, too few cores, or a
+    race between equal bytes are found by ``mc2proof.prove`` alone.
 
     ``timing`` is pct, preempt or uniform; equal arguments run equal timings. Or it is one timing that
     your own ``@given`` has drawn from `interleavings`: then that one is run, at ``values`` and no others.
@@ -53,19 +59,20 @@ def assert_matches_golden(
     Raises AssertionError with the smallest failing case and its trace, Mc2proofError for bad arguments,
     and hypothesis's DidNotReproduce where what is to be reproduced does not fail any more.
     """
-    if not isinstance(protocol, Protocol):
-        raise ParameterError("protocol", repr(protocol), "must be a Protocol (mc2proof.load reads kernels)")
+    checked_protocol(protocol)
+    checked_setup(setup)
     if not isinstance(timing, Timing):
         _one_of("timing", timing, TIMINGS)
-    _one_of("inputs", inputs, KINDS)
+    if inputs is not None:
+        _one_of("inputs", inputs, KINDS)
     _whole("examples", examples, 1)
     _whole("seed", seed, 0)
-    if values is not None and not isinstance(values, Mapping):
-        raise ParameterError("values", repr(values), "must map names of parameters to values")
+    if not isinstance(dtype, str):
+        raise ParameterError("dtype", repr(dtype), "must be the formats of A and B, as 'e4m3:e5m2'")
     if reproduce is not None and not (callable(reproduce) and isinstance(timing, str)):
         raise ParameterError("reproduce", repr(reproduce), "must be reproduce_failure(...), of a search")
     complete = {name: value for name, value in DEFAULTS.items() if protocol.parameter(name) is not None}
-    complete.update(values or {})
+    complete.update(checked_values({} if values is None else values))
     dtypes = parse_dtypes(dtype)
     if isinstance(timing, str):
         found = search(
@@ -75,7 +82,7 @@ def assert_matches_golden(
     else:
         found = run_one(protocol, complete, setup, timing, number=seed, dtypes=dtypes, kind=inputs)
     if found.fault is not None:
-        raise AssertionError(describe(found, f"{timing}, {inputs}, seed {seed}, {dtype}"))
+        raise AssertionError(describe(found, f"{timing}, {found.data.kind}, seed {seed}, {dtypes}"))
     if reproduce is not None:
         raise DidNotReproduce("the timing that failed is right now: take reproduce= away")
     return found

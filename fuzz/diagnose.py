@@ -6,7 +6,7 @@ returns has been replayed on the Machine. Used by `search`; `minimise` shortens 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..protocol.describe import (
@@ -14,25 +14,36 @@ from ..protocol.describe import (
     core_name,
     describe_waiting,
     origin_name,
-    place_of,
 )
 from ..protocol.instance import Access, Event, Instance, Kind
-from ..protocol.machine import Action, Machine, Moment, Phase
+from ..protocol.machine import Action, Moment, Phase
+from ..protocol.program import RegionKind
 from ..protocol.replay import ShownStep, run
 from ..protocol.trace import Claim, DataNote, Trace, encode, to_words, write_actions, write_setup
-from .execute import Outcome, Runner, WrongRead
-from .memory import POISON
-from .minimise import calmed, shortened, stuck_after, wrong_read_after
+from .blame import (
+    Blame,
+    Written,
+    at_place,
+    begin_of,
+    end_of,
+    event_of,
+    happened,
+    who_writes,
+    writes_of,
+)
+from .blame_output import blame_of_output, headline_of_output
+from .execute import COUNTER_CAP, EVENT_HANG, SET_TWICE, Outcome, Passed, Runner, WrongRead
+from .minimise import calmed, passed_after, shortened, stuck_after, wrong_read_after
 
 DEADLOCK = "deadlock"
-
-Written = tuple[int, int, Access]
-"""A write: its core, its event, and which of the event's accesses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
     """What went wrong in one timing of ``instance``: the property and code that `prove` would name.
+
+    A kernel that computes, undisturbed, something else than the golden result is ``golden-result``, which
+    `prove` knows nothing of.
 
     ``headline`` says where it shows, ``conflict`` how it came about, ``steps`` the timing, and ``trace``
     is that timing for ``mc2proof replay``.
@@ -47,27 +58,20 @@ class Fault:
     trace: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Blame:
-    """``last``: the point that ends the timing in which ``claim`` holds; None: the whole timing."""
-
-    property: str
-    code: str
-    conflict: list[str]
-    claim: Claim
-    last: Moment | None = None
-
-
 def diagnose(runner: Runner, outcome: Outcome, data: DataNote | None = None) -> Fault:
     """The fault of ``outcome``, a failed run of ``runner``; ``data`` as its trace is to note it."""
     if outcome.wrong_reads:
         return _wrong_read(runner, outcome, outcome.wrong_reads[0], data)
     slots = [runner.model.slots[action] for action in outcome.actions]
+    if outcome.passed is not None and not outcome.wrong_outputs:
+        return _passed_cap(runner, slots, outcome.passed, data)
     if not outcome.finished:
         slots = calmed(runner.model, slots, stuck_after(runner))
         blame = _stuck(runner.instance, slots, runner)
         return _fault(runner, slots, _headline_of_stuck(runner), blame, data)
-    return _fault(runner, slots, _headline_of_output(runner, outcome), _wrong_output(runner, outcome), data)
+    wrong = outcome.wrong_outputs[0]
+    headline = headline_of_output(runner.instance, wrong)
+    return _fault(runner, slots, headline, blame_of_output(runner.instance, wrong, outcome.actions), data)
 
 
 def code_of(runner: Runner, outcome: Outcome) -> str:
@@ -75,14 +79,14 @@ def code_of(runner: Runner, outcome: Outcome) -> str:
     if outcome.wrong_reads:
         read = outcome.wrong_reads[0]
         return _mislead_by(runner.instance, outcome.actions[: read.step], read).code
+    if outcome.passed is not None and not outcome.wrong_outputs:
+        return outcome.passed.code
     if not outcome.finished:
         return DEADLOCK
-    return _wrong_output(runner, outcome).code
+    return blame_of_output(runner.instance, outcome.wrong_outputs[0], outcome.actions).code
 
 
-def _fault(
-    runner: Runner, slots: Sequence[int], headline: str, blame: _Blame, data: DataNote | None
-) -> Fault:
+def _fault(runner: Runner, slots: Sequence[int], headline: str, blame: Blame, data: DataNote | None) -> Fault:
     """The fault that ``blame`` says, replayed on the Machine."""
     instance = runner.instance
     actions = [runner.model.actions[slot] for slot in slots]
@@ -121,7 +125,7 @@ def _wrong_read(runner: Runner, outcome: Outcome, read: WrongRead, data: DataNot
     actions = [model.actions[slot] for slot in slots]
     blame = _mislead_by(runner.instance, actions, read)
     if blame.last is not None:
-        slots = slots[: _happened(runner.instance, actions)[blame.last] + 1]
+        slots = slots[: happened(runner.instance, actions)[blame.last] + 1]
     return _fault(runner, slots, headline_of_read(runner.instance, read), blame, data)
 
 
@@ -138,71 +142,67 @@ def headline_of_read(instance: Instance, read: WrongRead) -> str:
     )
 
 
-def _happened(instance: Instance, actions: Sequence[Action]) -> Mapping[Moment, int]:
-    """The points that ``actions`` bring about, with the number of their action."""
-    machine = Machine(instance)
-    state, found = machine.initial(), {}
-    for number, action in enumerate(actions):
-        for moment in machine.points(state, action):
-            found[moment] = number
-        state = machine.step(state, action)
-    return found
-
-
-def _mislead_by(instance: Instance, actions: Sequence[Action], read: WrongRead) -> _Blame:
+def _mislead_by(instance: Instance, actions: Sequence[Action], read: WrongRead) -> Blame:
     """Who is to blame for what ``read`` finds after ``actions``."""
-    when = _happened(instance, actions)
+    when = happened(instance, actions)
     begins, ends = Moment(read.core, read.event, Phase.BEGIN), Moment(read.core, read.event, Phase.END)
     reader = instance.cores[read.core].events[read.event]
     who = core_name(instance, read.core, reader)
     needed, others = _writers(instance, read.access, reader.launch)
+    if not _covered(read.access, needed):
+        needed, others = _with_forwarded(instance, read.access, needed, others, reader.launch)
     began = when[begins]
-    late = [w for w in needed if when.get(_end(w), began) >= began]
-    intruders = [w for w in others if _begin(w) in when and _after_needed(w, needed, when)]
+    late = [w for w in needed if when.get(end_of(w), began) >= began]
+    intruders = [w for w in others if begin_of(w) in when and _after_needed(w, needed, when)]
     wanted = _wanted(read.access)
     claim = Claim(to_words([begins]), to_words([ends]))
     if not _covered(read.access, needed):
         code = "foreign-data" if others else "never-written"
         reason = "but only other data goes there" if others else "and nobody ever writes it there"
-        first = _at(f"{who} needs {wanted} in {access_name(read.access)}", reader)
-        return _Blame("no-read-before-write", code, [first, reason], claim)
+        first = at_place(f"{who} needs {wanted} in {access_name(read.access)}", reader)
+        return Blame("no-read-before-write", code, [first, reason], claim)
     if late:
         writer = late[0]
-        text = f"before the data that {_core_of(instance, writer)} puts there has landed"
-        return _Blame(
+        text = f"before the data that {who_writes(instance, writer)} puts there has landed"
+        return Blame(
             "no-read-before-write", "read-before-write",
-            [_at(f"{who} reads {access_name(read.access)}", reader), _at(text, _event(instance, writer))],
-            Claim(to_words([begins]), to_words([_end(writer)])), begins,
+            [
+                at_place(f"{who} reads {access_name(read.access)}", reader),
+                at_place(text, event_of(instance, writer)),
+            ],
+            Claim(to_words([begins]), to_words([end_of(writer)])), begins,
         )  # fmt: skip
     if intruders:
         return _overwritten(instance, intruders[-1], read, who, reader)
     between = instance.setup.launches > 1
-    return _Blame(
+    return Blame(
         "relaunch" if between else "no-overwrite-before-read",
         "relaunch-source-overwritten" if between else "source-overwritten",
         [
-            _at(f"{who} finds other data than {wanted} in {access_name(read.access)}", reader),
-            _at("as what it was put from had changed before it was complete", _event(instance, needed[0])),
+            at_place(f"{who} finds other data than {wanted} in {access_name(read.access)}", reader),
+            at_place(
+                "as what it was put from had changed before it was complete", event_of(instance, needed[0])
+            ),
         ],
         claim,
     )
 
 
-def _overwritten(instance: Instance, writer: Written, read: WrongRead, who: str, reader: Event) -> _Blame:
-    event = _event(instance, writer)
+def _overwritten(instance: Instance, writer: Written, read: WrongRead, who: str, reader: Event) -> Blame:
+    event = event_of(instance, writer)
     between = event.launch != reader.launch
     what = (
         origin_name(writer[2].origin, writer[2].end - writer[2].begin) if writer[2].origin else "other data"
     )
-    return _Blame(
+    return Blame(
         "relaunch" if between else "no-overwrite-before-read",
         "relaunch-overwrite" if between else "overwrite",
         [
-            _at(f"{_core_of(instance, writer)} writes {what} into {access_name(writer[2])}", event),
-            _at(f"while {who} still reads {_wanted(read.access)} from it", reader),
+            at_place(f"{who_writes(instance, writer)} writes {what} into {access_name(writer[2])}", event),
+            at_place(f"while {who} still reads {_wanted(read.access)} from it", reader),
         ],
         Claim(
-            to_words([_begin(writer), Moment(read.core, read.event, Phase.BEGIN)]),
+            to_words([begin_of(writer), Moment(read.core, read.event, Phase.BEGIN)]),
             to_words([Moment(read.core, read.event, Phase.END)]),
         ),
     )
@@ -212,13 +212,33 @@ def _writers(instance: Instance, access: Access, launch: int) -> tuple[list[Writ
     """Writes of bytes of ``access``: those that bring what it needs, and all others."""
     needed: list[Written] = []
     others: list[Written] = []
-    for written, event in _writes(instance):
+    for written, event in writes_of(instance):
         if written[2][:2] != access[:2]:
             continue
         if written[2].begin < access.end and access.begin < written[2].end:
             right = event.launch == launch and _brings(written[2], access)
             (needed if right else others).append(written)
     return needed, others
+
+
+def _with_forwarded(
+    instance: Instance, access: Access, needed: list[Written], others: list[Written], launch: int
+) -> tuple[list[Written], list[Written]]:
+    """The same, with puts from what is no input among the needed, if they complete it.
+
+    Their bytes may be those that the reader needs, which somebody else wrote there (forwarding).
+    """
+    inputs = {r.name for r in instance.protocol.regions if r.kind is RegionKind.INPUT}
+    forwarded = [
+        w
+        for w in others
+        if (event := event_of(instance, w)).kind is Kind.PUT
+        and event.launch == launch
+        and event.reads[0].region not in inputs
+    ]
+    if not _covered(access, [*needed, *forwarded]):
+        return needed, others
+    return [*needed, *forwarded], [w for w in others if w not in forwarded]
 
 
 def _covered(access: Access, needed: Sequence[Written]) -> bool:
@@ -230,13 +250,6 @@ def _covered(access: Access, needed: Sequence[Written]) -> bool:
     return reached >= access.end
 
 
-def _writes(instance: Instance) -> Iterator[tuple[Written, Event]]:
-    for core, (_, events) in enumerate(instance.cores):
-        for number, event in enumerate(events):
-            for access in event.writes:
-                yield (core, number, access), event
-
-
 def _brings(written: Access, read: Access) -> bool:
     """Whether the bytes that ``written`` and ``read`` share come from where the reader needs them."""
     if written.origin is None or read.origin is None or written.origin[:2] != read.origin[:2]:
@@ -246,24 +259,8 @@ def _brings(written: Access, read: Access) -> bool:
 
 def _after_needed(writer: Written, needed: Sequence[Written], when: Mapping[Moment, int]) -> bool:
     """Whether ``writer`` can have changed what a needed write left: it was not complete before that began."""
-    first = min((when[_begin(w)] for w in needed if _begin(w) in when), default=len(when))
-    return when.get(_end(writer), first) >= first
-
-
-def _begin(written: Written) -> Moment:
-    return Moment(written[0], written[1], Phase.BEGIN)
-
-
-def _end(written: Written) -> Moment:
-    return Moment(written[0], written[1], Phase.END)
-
-
-def _event(instance: Instance, written: Written) -> Event:
-    return instance.cores[written[0]].events[written[1]]
-
-
-def _core_of(instance: Instance, written: Written) -> str:
-    return core_name(instance, written[0], _event(instance, written))
+    first = min((when[begin_of(w)] for w in needed if begin_of(w) in when), default=len(when))
+    return when.get(end_of(writer), first) >= first
 
 
 def _wanted(access: Access) -> str:
@@ -271,16 +268,10 @@ def _wanted(access: Access) -> str:
     return "it" if access.origin is None else origin_name(access.origin, access.end - access.begin)
 
 
-def _at(text: str, event: Event) -> str:
-    """``text`` with the place of ``event``, as the conflicts of a report end."""
-    file, line = place_of(event)
-    return f"{text}  ({file}:{line})" if file else text
-
-
 # --- a run that is stuck, or ends with wrong outputs --------------------------------------------
 
 
-def _stuck(instance: Instance, slots: Sequence[int], runner: Runner) -> _Blame:
+def _stuck(instance: Instance, slots: Sequence[int], runner: Runner) -> Blame:
     machine = runner.model.machine
     state = machine.initial()
     for slot in slots:
@@ -289,9 +280,9 @@ def _stuck(instance: Instance, slots: Sequence[int], runner: Runner) -> _Blame:
     for core, number in machine.waiting(state):
         event = instance.cores[core].events[number]
         if event.kind is not Kind.END:
-            lines.setdefault(_at(f"{describe_waiting(event)} for ever", event), []).append(core)
+            lines.setdefault(at_place(f"{describe_waiting(event)} for ever", event), []).append(core)
     conflict = [f"{_cores(instance, cores)} {text}" for text, cores in lines.items()]
-    return _Blame("deadlock-freedom", DEADLOCK, conflict, Claim(stuck=True))
+    return Blame("deadlock-freedom", DEADLOCK, conflict, Claim(stuck=True))
 
 
 def _cores(instance: Instance, cores: Sequence[int]) -> str:
@@ -303,27 +294,30 @@ def _headline_of_stuck(runner: Runner) -> str:
     return "the run stops before every core is done"
 
 
-def _headline_of_output(runner: Runner, outcome: Outcome) -> str:
-    wrong = outcome.wrong_outputs[0]
-    launch = f", launch {wrong.launch + 1}" if runner.instance.setup.launches > 1 else ""
-    return (
-        f"rank {wrong.rank}{launch}: {wrong.count} bytes of {wrong.region} are wrong, from byte "
-        f"{wrong.first} on, though every reader found what it needs"
+# --- a counter above its cap --------------------------------------------------------------------
+
+
+def _passed_cap(runner: Runner, slots: Sequence[int], passed: Passed, data: DataNote | None) -> Fault:
+    fails = passed_after(runner, passed)
+    slots = calmed(runner.model, shortened(slots, fails), fails)
+    event = runner.instance.cores[passed.core].events[passed.event]
+    core, flag, space, launch = passed.counter
+    is_event = passed.counter.is_event
+    what = f"event {flag} of {space}" if is_event else f"flag {flag}"
+    who = runner.instance.cores[core].id
+    first = at_place(f"{what} of {who} is set when it already is {passed.cap}", event)
+    blame = Blame(
+        "deadlock-freedom" if passed.code == EVENT_HANG else "flag-range",
+        passed.code,
+        [first, _AND_THEN[passed.code]],
+        Claim(counter=(core, flag, space, launch, passed.cap)),
     )
+    how = "is set twice" if is_event else f"passes its cap of {passed.cap}"
+    return _fault(runner, slots, f"{what} of {who} {how}", blame, data)
 
 
-def _wrong_output(runner: Runner, outcome: Outcome) -> _Blame:
-    """Outputs that are wrong by themselves: never written, or written by two."""
-    wrong = outcome.wrong_outputs[0]
-    found = outcome.outputs[wrong.launch][wrong.rank][wrong.region]
-    missing = found[wrong.first] == POISON
-    ends = [
-        Moment(core, len(events) - 1, Phase.END) for core, (_, events) in enumerate(runner.instance.cores)
-    ]
-    reason = "and nothing writes them" if missing else "and what writes them is wrong or not alone"
-    return _Blame(
-        "coverage" if missing else "no-write-conflict",
-        "output-missing" if missing else "write-conflict",
-        [f"bytes of {wrong.region} of rank {wrong.rank}, from byte {wrong.first} on, are not right", reason],
-        Claim(to_words(ends)),
-    )  # fmt: skip
+_AND_THEN = {
+    COUNTER_CAP: "and above its cap a counter stops its core: the run ends there",
+    EVENT_HANG: "and the core waits later until all its pipes are empty, which then never ends",
+    SET_TWICE: "and what an event does that is set twice is not defined",
+}

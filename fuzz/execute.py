@@ -14,17 +14,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..protocol.errors import ParameterError
+from ..protocol.flags import Counter
 from ..protocol.instance import Access, Instance, Kind
 from ..protocol.machine import Action
 from ..protocol.profile import STREAM_ORDER
-from ..protocol.program import Mode, Put, Write
-from .contracts import Contract, Job, contract_of, jobs_of, right_bytes
+from ..protocol.program import ALL_PIPES, Mode, Put, Write
+from .contract import Contract, right_bytes
+from .contracts import contract_of
+from .jobs import Job, jobs_of
 from .matrices import Inputs
 from .memory import Memory
 from .model import Model, Step
 from .numerics import Bytes
+from .outputs import Flaw, Judged, Outputs, WrongOutput
 from .timings import Timing
 from .walk import Walk
+
+__all__ = ["Flaw", "Judged", "Outcome", "Passed", "Runner", "WrongOutput", "WrongRead", "run"]
+
+COUNTER_CAP, EVENT_HANG, SET_TWICE = "counter-cap", "event-hang", "event-set-twice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +55,24 @@ class WrongRead:
 
 
 @dataclass(frozen=True, slots=True)
-class WrongOutput:
-    """Bytes of an output that are not what they must be: the first of ``count``."""
+class Passed:
+    """A counter that came above its cap, by the set ``event`` of ``core``, and what `prove` calls that.
 
-    launch: int
-    rank: int
-    region: str
-    first: int
-    count: int
+    What a core does then is documented for some: past the cap of a flag's counter it stops
+    (``counter-cap``), and an event that was set twice hangs a later wait for all pipes (``event-hang``):
+    the run ends there, not finished. Else (``event-set-twice``) it counts on, as the Machine does.
+    """
+
+    code: str
+    counter: Counter
+    cap: int
+    core: int
+    event: int
+
+    @property
+    def stops(self) -> bool:
+        """Whether the run ended there."""
+        return self.code != SET_TWICE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +80,9 @@ class Outcome:
     """What came of one timing.
 
     ``outputs[launch][rank]`` has the output regions by name; of a launch that did not end, as they were
-    left. ``wrong_outputs`` is empty for a run that is stuck, as nothing is expected of one.
+    left. ``wrong_outputs`` is empty for a run that is stuck, as nothing is expected of one. ``passed``: a
+    counter that came above its cap, which may be why the run did not end. ``judged``: how much was
+    compared with what it must be; none at all (it is false then) means that only hangs can show.
     """
 
     instance: Instance
@@ -70,11 +91,14 @@ class Outcome:
     wrong_reads: Sequence[WrongRead]
     wrong_outputs: Sequence[WrongOutput]
     actions: Sequence[Action]
+    judged: Judged
+    passed: Passed | None = None
 
     @property
     def failed(self) -> bool:
-        """Whether the run is stuck, a reader found wrong bytes, or an output is wrong."""
-        return not self.finished or bool(self.wrong_reads) or bool(self.wrong_outputs)
+        """Whether anything went wrong: a stuck run, a counter past its cap, wrong bytes read or left."""
+        wrong = bool(self.wrong_reads) or bool(self.wrong_outputs)
+        return not self.finished or wrong or self.passed is not None
 
 
 def run(
@@ -99,6 +123,8 @@ class Runner:
     def __init__(
         self, instance: Instance, inputs: Inputs | Sequence[Inputs] | None = None, *, seed: int = 0
     ) -> None:
+        if not instance.cores:
+            raise ParameterError("instance", None, f"{instance.protocol.name} has no roles: nothing to run")
         given = [inputs] * instance.setup.launches if isinstance(inputs, Inputs) else inputs
         self.instance = instance
         self.model = Model(instance)
@@ -106,8 +132,10 @@ class Runner:
         self.contract: Contract = contract_of(instance, self.jobs, given, seed)
         self.memory = Memory(instance, self.contract)
         self.moves = Moves(self.model, self.jobs, self.contract, self.memory)
-        launches = range(instance.setup.launches)
-        self.expected = [[self.contract.expected(n, r) for r in range(instance.ranks)] for n in launches]
+        self.outputs = Outputs(instance, self.contract)
+        self.expected = self.outputs.expected
+        reads = (part is not None for read in self.moves.reads.values() for part in read.right)
+        self.judged = Judged(sum(reads), self.outputs.bytes)
 
     def begin(self) -> Execution:
         """A run before its first step. It uses this runner's memory: one at a time."""
@@ -120,29 +148,16 @@ class Runner:
         choose, step, ready = timing.chooser(self.model), walk.step, walk.ready
         slots: list[int] = []
         walk.taken = slots
-        while ready:
+        while ready and not walk.stopped:
             slot = choose(ready)
             step(slot)
             slots.append(slot)
         actions = self.model.actions
-        finished = walk.finished()
+        finished = walk.finished() and not walk.stopped
         outputs = walk.outputs()
-        wrong = self._wrong_outputs(outputs) if finished else []
-        return Outcome(self.instance, finished, outputs, walk.wrong, wrong, _Actions(actions, slots))
-
-    def _wrong_outputs(self, outputs: Sequence[Sequence[Mapping[str, Bytes]]]) -> list[WrongOutput]:
-        wrong = []
-        for launch, ranks in enumerate(outputs):
-            for rank, regions in enumerate(ranks):
-                for region, (right, known) in self.expected[launch][rank].items():
-                    found = regions[region][: len(right)]
-                    if known is None and found.tobytes() == right.tobytes():
-                        continue
-                    differs = found != right
-                    places = np.flatnonzero(differs if known is None else differs & (known != 0))
-                    if len(places):
-                        wrong.append(WrongOutput(launch, rank, region, int(places[0]), len(places)))
-        return wrong
+        wrong = self.outputs.wrong(outputs) if finished else []
+        done = _Actions(actions, slots)
+        return Outcome(self.instance, finished, outputs, walk.wrong, wrong, done, self.judged, walk.passed)
 
 
 class _Actions(Sequence[Action]):
@@ -256,6 +271,8 @@ class Execution(Walk):
         self.moves = moves
         self.taken: list[int] = []
         self.wrong: list[WrongRead] = []
+        self.passed: Passed | None = None
+        self.stopped = False
         self._before: dict[tuple[int, int], tuple[bytes, ...]] = {}
         self._found: dict[tuple[int, int], list[tuple[bytes, ...]]] = {}
         self._writing: dict[tuple[int, int], Bytes] = {}
@@ -327,6 +344,16 @@ class Execution(Walk):
             self._ended[rank].append(self._outputs_of(rank))
             self.moves.memory.put_inputs(len(self._ended[rank]), rank)
 
+    def passes(self, core: int, step: Step, counter: int) -> None:
+        """Note the first counter that passes its cap, or the one that stops its core."""
+        if self.stopped:
+            return
+        model = self.model
+        code = _code_of(model, core, step, counter)
+        if self.passed is None or code != SET_TWICE:
+            self.passed = Passed(code, model.counters[counter], model.caps[counter], core, step.number)
+        self.stopped = self.passed.stops
+
     def _outputs_of(self, rank: int) -> dict[str, Bytes]:
         memory = self.moves.memory
         return {region: array.copy() for (owner, region), array in memory.outputs if owner == rank}
@@ -336,6 +363,17 @@ class Execution(Walk):
         ranks = [[*ended, self._outputs_of(rank)] for rank, ended in enumerate(self._ended)]
         launches = self.moves.memory.instance.setup.launches
         return [[ended[min(n, len(ended) - 1)] for ended in ranks] for n in range(launches)]
+
+
+def _code_of(model: Model, core: int, step: Step, counter: int) -> str:
+    """What it is called that ``step`` of ``core`` raises ``counter`` above its cap."""
+    if not model.counters[counter].is_event:
+        return COUNTER_CAP
+    later = model.cores[core].steps[step.number + 1 : -1]
+    drains = any(
+        s.event.kind in (Kind.PIPE_BARRIER, Kind.BARRIER) and s.event.drains == ALL_PIPES for s in later
+    )
+    return EVENT_HANG if drains else SET_TWICE
 
 
 def _torn(before: bytes, after: bytes) -> bytes:

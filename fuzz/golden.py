@@ -1,7 +1,8 @@
 """What the operator must compute, by its definition: AllToAll, then the product, in plain numpy.
 
 C_r = sum over the ranks s of A_s[block r] x B_r[segment s], dequantised, accumulated in float32 in
-the order of the ranks, rounded to bf16 once (hardware.md 5). It knows nothing of tiles in flight,
+the order of the ranks, rounded to bf16 once (hardware.md 5): in another order the sum may differ in
+its last bits, so a kernel's own order can be given. It knows nothing of tiles in flight,
 flags or heaps. The executable model calls `segment_product` and `accumulate` in the same shapes, one
 tile and source at a time, because a BLAS result may depend on the shape of the call: then both are
 equal to the bit. `bounds` checks the result against float64.
@@ -9,7 +10,7 @@ equal to the bit. `bounds` checks the result against float64.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -49,16 +50,23 @@ def accumulate(products: Iterable[Floats]) -> Codes:
     return to_bfloat16(total)
 
 
-def golden_tile(inputs: Inputs, rank: int, tile: int) -> Codes:
-    """Tile ``tile`` of the result of ``rank``, [rows of the tile, n] bf16 codes."""
+def golden_tile(inputs: Inputs, rank: int, tile: int, order: Sequence[int] | None = None) -> Codes:
+    """Tile ``tile`` of the result of ``rank``, [rows of the tile, n] bf16 codes.
+
+    ``order``: all ranks, in the order in which a kernel adds up their segments (None: ascending).
+    """
     shape = inputs.geometry
     return accumulate(
         segment_product(*inputs.a_segment(source, rank, tile), *inputs.b_segment(rank, source), shape.dtypes)
-        for source in range(shape.ranks)
+        for source in (range(shape.ranks) if order is None else order)
     )
 
 
-def golden(inputs: Inputs, rank: int) -> Codes:
-    """The result of ``rank``, [rows, n] bf16 codes, tile by tile; the last may be shorter."""
-    tiles = (golden_tile(inputs, rank, tile) for tile in range(inputs.geometry.tiles))
+def golden(inputs: Inputs, rank: int, orders: Mapping[int, Sequence[int]] | None = None) -> Codes:
+    """The result of ``rank``, [rows, n] bf16 codes, tile by tile; the last may be shorter.
+
+    ``orders``: of tiles that are added up in another order than that of the ranks (see `golden_tile`).
+    """
+    of = orders or {}
+    tiles = (golden_tile(inputs, rank, tile, of.get(tile)) for tile in range(inputs.geometry.tiles))
     return np.concatenate(list(tiles))

@@ -10,7 +10,7 @@ import numpy as np
 from ..protocol.errors import LimitError
 from ..protocol.instance import Access, Instance
 from ..protocol.program import RegionKind
-from .contracts import Contract
+from .contract import Contract
 from .numerics import Bytes
 
 POISON = 0xFF

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from ..protocol.machine import ActionKind
-from .execute import Execution, Runner, WrongRead
+from .execute import Execution, Passed, Runner, WrongRead
 from .model import Model
 
 Fails = Callable[[Sequence[int]], list[int] | None]
@@ -47,7 +47,24 @@ def stuck_after(runner: Runner) -> Fails:
 
     def fails(slots: Sequence[int]) -> list[int] | None:
         walk, done = _walked(runner, slots)
-        return done if not walk.ready and not walk.finished() else None
+        return done if not walk.ready and not walk.finished() and not walk.stopped else None
+
+    return fails
+
+
+def passed_after(runner: Runner, passed: Passed) -> Fails:
+    """Whether the same counter passes its cap in these steps; those that come after are left out."""
+
+    def fails(slots: Sequence[int]) -> list[int] | None:
+        walk = runner.begin()
+        done: list[int] = []
+        for slot in slots:
+            if walk.is_ready(slot):
+                walk.step(slot)
+                done.append(slot)
+                if walk.passed is not None and walk.passed.counter == passed.counter:
+                    return done if walk.passed.code == passed.code else None
+        return None
 
     return fails
 
@@ -56,6 +73,8 @@ def _walked(runner: Runner, slots: Sequence[int]) -> tuple[Execution, list[int]]
     walk = runner.begin()
     done: list[int] = []
     for slot in slots:
+        if walk.stopped:
+            break
         if walk.is_ready(slot):
             walk.step(slot)
             done.append(slot)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..protocol.flags import Counter
 from ..protocol.instance import Event, Instance, Kind
 from ..protocol.machine import Action, ActionKind, Machine
 from ..protocol.program import Pipe
@@ -99,7 +100,8 @@ def _stops(steps: list[Step]) -> list[tuple[int, tuple[int, ...]]]:
 class Model:
     """``instance``, compiled. ``actions[slot]`` is the action that a slot stands for.
 
-    ``length``: the number of steps of a run in which every core ends.
+    ``length``: the number of steps of a run in which every core ends. ``caps``: the most that each of
+    ``counters`` may come to.
     """
 
     def __init__(self, instance: Instance) -> None:
@@ -118,10 +120,18 @@ class Model:
         self.quieters: list[list[int]] = []
         for core, code in enumerate(self.cores):
             self._link(core, code)
-        self.counter_owner = [counter.core for counter in machine.counters]
+        self.counters = list(machine.counters)
+        self.counter_owner = [counter.core for counter in self.counters]
+        self.caps = [self._cap(counter) for counter in self.counters]
         self.slots = {action: slot for slot, action in enumerate(self.actions)}
         self.kind_of = [_SLOT_KIND[action.kind] for action in self.actions]
         self.length = self._length()
+
+    def _cap(self, counter: Counter) -> int:
+        """The most that ``counter`` may come to: an event is one bit, flags that merge never count on."""
+        if counter.is_event:
+            return 1
+        return FAR if self.machine.merges else self.instance.profile.counter_cap
 
     def _slot(self, action: Action, owner: int) -> int:
         self.actions.append(action)

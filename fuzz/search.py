@@ -8,7 +8,7 @@ shrinker that keeps the timing would stop at the first. Used by the ``fuzz`` com
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
 from time import perf_counter
@@ -27,10 +27,9 @@ from hypothesis import strategies as st
 from hypothesis.errors import DidNotReproduce, InvalidArgument
 
 from ..protocol.errors import Mc2proofError, ParameterError
-from ..protocol.evaluate import Value, evaluate
-from ..protocol.expr import Expr, Var, VarKind, variables
+from ..protocol.evaluate import Value
 from ..protocol.instance import Instance
-from ..protocol.program import Assign, Block, For, Protocol, While, statements
+from ..protocol.program import Protocol
 from ..protocol.setup import Setup
 from ..protocol.trace import DataNote
 from ..protocol.unroll import Limits, unroll
@@ -43,6 +42,7 @@ from .matrices import Geometry
 from .numerics import Dtypes
 from .reproduction import Reproduce, line_of
 from .sizes import sized
+from .smaller import candidates, shrinkable
 from .tagged import code_for
 from .timings import SEEDS, TIMINGS, Timing
 
@@ -90,7 +90,8 @@ def acceptance_of(runner: Runner, outcome: Outcome) -> Acceptance | None:
                 golden = right.view(np.uint16)
                 found = regions[region][: len(right)].view(np.uint16)
                 elements += golden.size
-                different += int(np.count_nonzero(golden != found))
+                differs = runner.contract.differs(region, right, regions[region][: len(right)])
+                different += int(np.count_nonzero(differs.reshape(-1, 2).any(axis=1)))
                 failing += int(np.count_nonzero(~accepted(golden, found)))
     return Acceptance(elements, different, failing)
 
@@ -138,17 +139,20 @@ def search(
     """Run ``examples`` timings of ``protocol`` at ``values``; the same for the same seed ``number``.
 
     ``kind`` of `kinds.KINDS` (None: tagged, or normal where sizes leave tags no room) and ``dtypes`` are
-    of the matrices. ``progress`` is told what is being done, as a text. A failure is shrunk: few ranks
-    and tiles, few steps, few switches between cores. With ``reproduce``, of Hypothesis, the timing that
-    it stands for is the only one. Raises ParameterError where that is of another version or another
-    search.
+    of the matrices. ``progress`` is told what is being done, as a text.
+
+    A failure is shrunk: few ranks and tiles, few steps, few switches between cores. With ``reproduce``,
+    of Hypothesis, the timing that it stands for is the only one. Raises ParameterError where that is of
+    another version or another search.
     """
     make = _Cases(protocol, setup, dtypes, kind, number, limits)
     runner = make.runner(sized(protocol, values))
     started = perf_counter()
     first = _first_failure(runner, examples, number, timing, reproduce, progress)
     seconds = perf_counter() - started
-    found = Found(runner.instance, first.ran, seconds, make.note(), _judges(runner), reproduction=first.line)
+    found = Found(
+        runner.instance, first.ran, seconds, make.note(), bool(runner.judged), reproduction=first.line
+    )
     if first.outcome is None:
         return found
     if progress is not None:
@@ -173,7 +177,7 @@ def run_one(
     runner = make.runner(sized(protocol, values))
     started = perf_counter()
     outcome = runner.run(timing)
-    found = Found(runner.instance, 1, perf_counter() - started, make.note(), _judges(runner))
+    found = Found(runner.instance, 1, perf_counter() - started, make.note(), bool(runner.judged))
     if not outcome.failed:
         return found
     fault = diagnose(runner, outcome, make.note())
@@ -192,14 +196,6 @@ class _First:
     drawn: int | None = None
     outcome: Outcome | None = None
     line: str | None = None
-
-
-def _judges(runner: Runner) -> bool:
-    """Whether anything is known of a byte that ``runner``'s readers find, or that is left in its outputs."""
-    if any(part is not None for read in runner.moves.reads.values() for part in read.right):
-        return True
-    outputs = [pair for launch in runner.expected for regions in launch for pair in regions.values()]
-    return any(len(right) and (known is None or known.any()) for right, known in outputs)
 
 
 @dataclass(slots=True)
@@ -348,8 +344,8 @@ def _smallest(
     before = None
     while before != runner.instance.values:
         before = runner.instance.values
-        for name in _shrinkable(make.protocol):
-            for candidate in _candidates(make.protocol, runner.instance.values, name):
+        for name in shrinkable(make.protocol):
+            for candidate in candidates(make.protocol, runner.instance.values, name):
                 try:
                     smaller = make.runner(candidate)
                 except Mc2proofError:
@@ -373,54 +369,3 @@ def _fails(runner: Runner, code: str, timing: str, number: int) -> Outcome | Non
             if others == OTHER_FAULTS:
                 return None
     return None
-
-
-def _shrinkable(protocol: Protocol) -> list[str]:
-    """Ranks, then blocks where they are not one for each rank, then every parameter that bounds a loop.
-
-    A kernel whose blocks each serve one rank has other faults with fewer blocks than ranks.
-    """
-    bounds = {name for program in protocol.programs.values() for name in _bounds(program)}
-    return ["ranks", "blocks", *sorted(bounds - {"ranks", "blocks"}, reverse=True), "buffer_size"]
-
-
-def _bounds(program: Block) -> set[str]:
-    """The parameters that a loop of ``program`` is bounded by, itself or through locals."""
-    made_of: dict[str, set[Var]] = {}
-    waiting: set[Var] = set()
-    for statement in statements(program):
-        if isinstance(statement, For):
-            waiting |= _scalars(statement.stop)
-        elif isinstance(statement, While):
-            waiting |= _scalars(statement.condition)
-        elif isinstance(statement, Assign) and isinstance(statement.target, Var):
-            made_of.setdefault(statement.target.name, set()).update(_scalars(statement.value))
-    met: set[Var] = set()
-    while waiting:
-        met |= waiting
-        waiting = {v for local in waiting for v in made_of.get(local.name, ())} - met
-    return {v.name for v in met if v.kind is VarKind.PARAMETER}
-
-
-def _scalars(expr: Expr) -> set[Var]:
-    return {v for v in variables(expr) if isinstance(v, Var)}
-
-
-def _candidates(protocol: Protocol, values: Mapping[str, Value], name: str) -> Iterator[dict[str, Value]]:
-    """Smaller values of one parameter, ascending; what is computed from others follows them."""
-    parameter, current = protocol.parameter(name), values.get(name)
-    if parameter is None or not isinstance(current, int):
-        return
-    if name == "blocks" and current == values.get("ranks"):
-        return
-    computed = {
-        p.name
-        for p in protocol.parameters
-        if isinstance(p.default, Expr) and values.get(p.name) == evaluate(p.default, values)
-    }
-    kept = {n: v for n, v in values.items() if n not in computed}
-    for value in range(parameter.low, current):
-        candidate = {**kept, name: value}
-        if name == "ranks" and values.get("blocks") == current:
-            candidate["blocks"] = value
-        yield candidate

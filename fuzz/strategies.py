@@ -31,32 +31,50 @@ MOST_OTHERS = 8
 
 
 def parameters(
-    *, of: Protocol | None = None, max_ranks: int = 3, max_buffer_size: int = 4, max_tile_cnt: int = 8
+    *,
+    of: Protocol | None = None,
+    max_ranks: int = 3,
+    max_buffer_size: int = 4,
+    max_tile_cnt: int = 8,
+    **given: st.SearchStrategy[int],
 ) -> st.SearchStrategy[Mapping[str, Value]]:
     """Values of ``ranks`` (from 2), ``buffer_size`` (slots, from 1) and ``tile_cnt`` (tiles, from 1).
 
     Small ones first. ``of`` a protocol: those of the three that it has, within its own domains, and small
     matrices: ``m`` rows a tile, ``k`` columns of A on a rank, ``n`` columns of C (elements, not bytes).
+    Any parameter may have a strategy of your own by its name: ``buffer_size=sampled_from([1, 2, 4])`` for
+    a kernel that takes powers of two only.
     """
     if of is not None and not isinstance(of, Protocol):
         raise ParameterError("of", repr(of), "must be a Protocol, or None")
+    for name, strategy in given.items():
+        _own(name, strategy, of)
     most = {"ranks": max_ranks, "buffer_size": max_buffer_size, "tile_cnt": max_tile_cnt}
     for name, value in most.items():
         _whole(f"max_{name}", value, LEAST[name])
+    free = [name for name in most if name not in given]
     if of is None:
-        return st.fixed_dictionaries({name: st.integers(LEAST[name], most[name]) for name in most})
-    known = [parameter for parameter in of.parameters if parameter.name in most]
-    return _complete(of, {parameter.name: _within(parameter, most[parameter.name]) for parameter in known})
+        return st.fixed_dictionaries({**{n: st.integers(LEAST[n], most[n]) for n in free}, **given})
+    known = [parameter for parameter in of.parameters if parameter.name in free]
+    return _complete(of, {**{p.name: _within(p, most[p.name]) for p in known}, **given})
+
+
+def _own(name: str, strategy: object, of: Protocol | None) -> None:
+    """Raises ParameterError unless ``strategy`` is one, for a parameter that there is."""
+    if of is not None and of.parameter(name) is None:
+        raise ParameterError(name, None, f"{of.name} has no such parameter")
+    if not isinstance(strategy, st.SearchStrategy):
+        raise ParameterError(name, repr(strategy), "must be a strategy, such as sampled_from([1, 2, 4])")
 
 
 @st.composite  # which is printed as the values themselves, a map as the call that makes them
 def _complete(
-    draw: st.DrawFn, protocol: Protocol, strategies: Mapping[str, st.SearchStrategy[Value]]
+    draw: st.DrawFn, protocol: Protocol, strategies: Mapping[str, st.SearchStrategy[int]]
 ) -> Mapping[str, Value]:
     return sized(protocol, {name: draw(strategy) for name, strategy in strategies.items()})
 
 
-def _within(parameter: Parameter, most: int) -> st.SearchStrategy[Value]:
+def _within(parameter: Parameter, most: int) -> st.SearchStrategy[int]:
     """Values of ``parameter`` up to ``most``, as far as its domain goes."""
     if most < parameter.low:
         raise ParameterError(f"max_{parameter.name}", most, f"must be an integer from {parameter.low}")
@@ -105,7 +123,8 @@ def protocols(*, safe: bool | None = None) -> st.SearchStrategy[Protocol]:
     """Small protocols that sync in different ways; a handful of statements for each core.
 
     ``safe`` True: correct ones (one block a rank for those named fan-out); False: with a fault put in
-    that may or may not show; None: either.
+    that may or may not show; None: either. Their matrices are large by default; `mc2proof.fuzz.instance`
+    makes them small.
     """
     if safe is not None and not isinstance(safe, bool):
         raise ParameterError("safe", repr(safe), "must be True, False or None")

@@ -28,7 +28,7 @@ from .model import (
 class Walk:
     """One run of ``model``, at its start. ``ready``: the slots that can step now, in no order.
 
-    A subclass moves bytes: it overrides `lasts`, `lands` and `meets`, which do nothing here.
+    A subclass moves bytes: it overrides `lasts`, `lands`, `meets` and `passes`, which do nothing here.
     """
 
     def __init__(self, model: Model) -> None:
@@ -58,6 +58,9 @@ class Walk:
 
     def meets(self, meeting: int) -> None:
         """All cores of assembly ``meeting`` meet."""
+
+    def passes(self, core: int, step: Step, counter: int) -> None:
+        """The set ``step`` of ``core`` has raised ``counter`` above its cap; the Machine counts on."""
 
     # --- steps ---------------------------------------------------------------------------------
 
@@ -94,7 +97,7 @@ class Walk:
                 self._settle(core)
         elif kind == EFFECT:
             self._remove(slot)
-            self._take_effect(model.effect[slot][1])
+            self._take_effect(*model.effect[slot])
         elif kind == LAND:
             self._land(slot, model.landing[slot][1])
         elif kind == SCALAR:
@@ -119,7 +122,7 @@ class Walk:
         elif does == WAITS:
             self._counters[step.counter] -= 1
         elif does == SETS_EVENT:
-            self._counters[step.counter] += 1
+            self._raise(core, step, step.counter)
         elif does == POSTS:
             self._flight[step.queue] += 1
             self._add(step.slot)
@@ -128,7 +131,12 @@ class Walk:
                     self._look(other)
         return False
 
-    def _take_effect(self, step: Step) -> None:
+    def _raise(self, core: int, step: Step, counter: int) -> None:
+        self._counters[counter] += 1
+        if self._counters[counter] > self.model.caps[counter]:
+            self.passes(core, step, counter)
+
+    def _take_effect(self, core: int, step: Step) -> None:
         counters = self._counters
         if step.together:
             arrivals = self._arrivals
@@ -140,7 +148,7 @@ class Walk:
         for counter in step.raises:
             if self._merges and counters[counter]:
                 continue
-            counters[counter] += 1
+            self._raise(core, step, counter)
             if counters[counter] == 1:
                 self._look(self.model.counter_owner[counter])
 

@@ -58,7 +58,10 @@ def replay(
     protocol = next((p for p in protocols if p.digest() == trace.digest), None)
     if protocol is None:
         known = ", ".join(f"{p.name} ({p.digest()})" for p in protocols)
-        raise TraceError(f"the trace is of program {trace.digest}, not of {known}")
+        raise TraceError(
+            f"the trace is of program {trace.digest}, not of {known}: give the sources that it was made "
+            "from; if these are they, they have changed since"
+        )
     setup = read_setup(trace.setup, {**PROFILES, **{p.name: p for p in profiles}})
     values = {n: tuple(v) if isinstance(v, list) else v for n, v in trace.parameters.items()}
     instance = unroll(protocol, values, setup, limits=limits)

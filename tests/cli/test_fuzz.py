@@ -69,6 +69,27 @@ def test_shapes_and_sizes_are_taken(run: Callable) -> None:
     assert "m 3, k 96, n 5" in finished.stdout
 
 
+def test_no_folder_of_hypothesis_is_left(run: Callable, protocols: Path) -> None:
+    assert run("fuzz", "protocols.py:hand_over", "--ranks", 2, "--examples", 2).returncode == 0
+    assert not (protocols.parent / ".hypothesis").exists()
+
+
+def test_what_was_run_is_told_as_it_was_taken(run: Callable) -> None:
+    finished = run("fuzz", *SMALL, "--set", "n=1", "--dtype", "E5M2:e4m3", "--examples", 2)
+    assert "(pct, seed 0, e5m2:e4m3, normal inputs as tags have no room)" in finished.stdout
+
+
+def test_a_trace_of_other_sources(run: Callable, protocols: Path) -> None:
+    failed = run("fuzz", "protocols.py:missing_set", "--ranks", 2, "--examples", 5)
+    (trace,) = re.findall(r"mc2proof replay (\S+)", failed.stdout)
+    finished = run("replay", trace)
+    assert finished.returncode == 2
+    assert re.search(
+        r"not of ring-all-to-all \(\w+\): give the sources that it was made from; .* have changed since",
+        finished.stderr,
+    )
+
+
 def test_help(run: Callable, snapshot: Callable) -> None:
     finished = run("fuzz", "--help", COLUMNS="100")
     assert (finished.returncode, finished.stderr) == (0, "")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mc2proof.fuzz.execute import Runner
-from mc2proof.fuzz.search import runner_of, sized
+from mc2proof.fuzz.search import runner_of
+from mc2proof.fuzz.sizes import sized
 from mc2proof.protocol.builtin import ring_all_to_all
 from mc2proof.protocol.instance import Instance
 from mc2proof.protocol.program import Protocol

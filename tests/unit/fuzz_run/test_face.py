@@ -28,7 +28,8 @@ def test_strategies_are_there_by_name_and_take_keywords_only(name: str) -> None:
     strategy = getattr(mc2proof.fuzz, name)
     assert strategy is getattr(strategies, name)
     assert strategy.__doc__
-    assert {p.kind for p in signature(strategy).parameters.values()} <= {Parameter.KEYWORD_ONLY}
+    kinds = {p.kind for p in signature(strategy).parameters.values()}
+    assert kinds <= {Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD}
 
 
 def test_run_has_the_promised_form() -> None:

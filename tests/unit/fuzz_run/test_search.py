@@ -15,11 +15,24 @@ from mc2proof.fuzz.numerics import Dtypes
 from mc2proof.fuzz.replaying import replay_with_data
 from mc2proof.fuzz.reproduction import read_line
 from mc2proof.fuzz.search import Found, search
+from mc2proof.fuzz.strategies import parameters
 from mc2proof.fuzz.timings import Pct
+from mc2proof.protocol.builder import ProtocolBuilder, window
 from mc2proof.protocol.builtin import ring_all_to_all
 from mc2proof.protocol.errors import ParameterError, TraceError
 from mc2proof.protocol.profile import BarrierAll
-from mc2proof.protocol.program import Barrier, Protocol, Quiet, Role, WaitFlag, statements
+from mc2proof.protocol.program import (
+    Address,
+    Barrier,
+    Origin,
+    Pipe,
+    Protocol,
+    Quiet,
+    RegionKind,
+    Role,
+    WaitFlag,
+    statements,
+)
 from mc2proof.protocol.replay import replay
 from mc2proof.protocol.setup import Setup
 from mc2proof.protocol.trace import DataNote, decode, encode
@@ -185,6 +198,10 @@ def test_assert_matches_golden() -> None:
         ({"values": 3}, "values"),
         ({"values": {"rank": 3}}, "rank"),
         ({"dtype": "fp4"}, "dtype"),
+        ({"dtype": None}, "dtype"),
+        ({"setup": {"launches": 2}}, "setup"),
+        ({"values": {"ranks": 2.0}}, "ranks"),
+        ({"inputs": []}, "inputs"),
     ],
 )
 def test_assert_matches_golden_checks_its_arguments(arguments: dict[str, object], name: str) -> None:
@@ -195,3 +212,66 @@ def test_assert_matches_golden_checks_its_arguments(arguments: dict[str, object]
 def test_a_protocol_is_asked_for() -> None:
     with pytest.raises(ParameterError, match="must be a Protocol"):
         assert_matches_golden("kernel.h")  # type: ignore[arg-type]
+
+
+def through_a_local() -> Protocol:
+    """Tiles overwrite each other in a ring that nobody releases; the loops end at a local."""
+    p = ProtocolBuilder("through-a-local")
+    p.parameter("ranks", low=2, high=2, default=2)
+    p.parameter("blocks", low=1, high=1, default=1)
+    count = p.parameter("count", low=1, default=9)
+    heap = p.region("heap", RegionKind.SHARED, 64)
+    source = p.region("source", RegionKind.INPUT, count * 16)
+    peer = 1 - p.rank
+    aiv, aic = p.role(Role.AIV), p.role(Role.AIC)
+    with aiv.loop("t", aiv.let("top", count + 0)) as t:
+        aiv.put(peer, Address(heap, (t % 4) * 16), Address(source, t * 16), 16)
+        aiv.quiet(peer)
+        aiv.barrier()
+        aiv.set_flag(Pipe.MTE3, t)
+    with aic.loop("t", aic.let("top", count + 0)) as t:
+        aic.wait_flag(Pipe.MTE2, t)
+        origin = Origin(peer, Address(source, t * 16))
+        aic.read(Pipe.MTE2, window(Address(heap, (t % 4) * 16), 16, origin=origin))
+    return p.build()
+
+
+def test_a_bound_held_in_a_local_shrinks() -> None:
+    found = search(through_a_local(), {})
+    assert found.fault is not None
+    assert found.fault.code == "overwrite"
+    assert found.fault.instance.values["count"] == 5
+
+
+def test_inside_a_test_of_hypothesis() -> None:
+    runs = 0
+
+    @hypothesis.settings(max_examples=3, database=None, deadline=None)
+    @hypothesis.given(values=parameters(of=ring_all_to_all(), max_buffer_size=2))
+    def outer(values: dict[str, int]) -> None:
+        nonlocal runs
+        runs += assert_matches_golden(ring_all_to_all(), values=values, examples=10).examples
+
+    outer()
+    assert runs == 30
+
+
+def test_what_hypothesis_remembers_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mc2proof.fuzz.search.AT_ONCE", 2)
+    assert search(ring_all_to_all(), {"ranks": 2, "tile_cnt": 2}, examples=5).examples == 5
+    protocol, values = without(WaitFlag), {"ranks": 2, "buffer_size": 2, "tile_cnt": 6}
+    found = search(protocol, values, number=1)
+    assert found.examples > 2
+    assert found.reproduction is not None
+    again = search(protocol, values, number=1, reproduce=read_line(found.reproduction))
+    assert (again.examples, again.fault) == (1, found.fault)
+
+
+def test_whether_a_byte_was_judged() -> None:
+    assert search(ring_all_to_all(), {"ranks": 2}, examples=1).judged
+    p = ProtocolBuilder("flags")
+    p.parameter("ranks", low=1, default=2)
+    p.parameter("blocks", low=1, default=1)
+    p.role(Role.AIV).set_flag(Pipe.MTE3, 1)
+    p.role(Role.AIC).wait_flag(Pipe.MTE2, 1)
+    assert not search(p.build(), {}, examples=1).judged

@@ -13,7 +13,8 @@ from mc2proof.fuzz import geometry_of, run, strategies
 from mc2proof.fuzz.bases import BASES
 from mc2proof.fuzz.matrices import Geometry, Inputs
 from mc2proof.fuzz.mutations import Mutant, mutate
-from mc2proof.fuzz.search import runner_of, sized
+from mc2proof.fuzz.search import runner_of
+from mc2proof.fuzz.sizes import sized
 from mc2proof.fuzz.timings import Pct, Preempt, Timing, Uniform
 from mc2proof.protocol.builder import ProtocolBuilder
 from mc2proof.protocol.builtin import ring_all_to_all
@@ -79,6 +80,13 @@ def test_parameters_follow_the_protocol(data: st.DataObject) -> None:
         strategies.parameters(of=pair, max_tile_cnt=2)
 
 
+@quick
+@given(values=strategies.parameters(of=ring_all_to_all(), buffer_size=st.sampled_from([1, 2, 4])))
+def test_a_parameter_may_have_a_strategy_of_ones_own(values: dict[str, int]) -> None:
+    assert values["buffer_size"] in (1, 2, 4)
+    assert set(values) == {"ranks", "buffer_size", "tile_cnt", "m", "k", "n"}
+
+
 def test_what_is_drawn_is_printed_in_a_line() -> None:
     protocol = ring_all_to_all()
     assert repr(protocol) == f"<Protocol ring-all-to-all {protocol.digest()}>"
@@ -110,6 +118,8 @@ def test_what_is_drawn(data: st.DataObject) -> None:
         (lambda: strategies.parameters(max_tile_cnt=0), "max_tile_cnt"),
         (lambda: strategies.parameters(max_ranks=2.0), "max_ranks"),  # type: ignore[arg-type]
         (lambda: strategies.parameters(of="x"), "of"),  # type: ignore[arg-type]
+        (lambda: strategies.parameters(buffer_size=3), "buffer_size"),  # type: ignore[arg-type]
+        (lambda: strategies.parameters(of=ring_all_to_all(), ring=st.just(1)), "ring"),
         (lambda: strategies.interleavings(kind="any"), "kind"),
         (lambda: strategies.interleavings(kind=[]), "kind"),  # type: ignore[arg-type]
         (lambda: strategies.interleavings(steps=0), "steps"),
