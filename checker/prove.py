@@ -20,7 +20,7 @@ from .analysis import Analysis, analyse, collection_paused
 from .ask import Answers, ask, compare
 from .assumptions import assumptions_of, note_on_counting
 from .properties import PROPERTIES, rows_for
-from .report import AssumptionNote, ProgramNote, Report, Result, Tool, Verdict, run_setup
+from .report import AssumptionNote, ProgramNote, Range, Report, Result, Tool, Verdict, run_setup
 from .rows import rows
 
 ENGINES = ("auto", "happens-before", "z3", "explore")
@@ -35,7 +35,7 @@ class _Run:
 
     results: list[Result] = field(default_factory=list)
     notes: dict[tuple[str, str], AssumptionNote] = field(default_factory=dict)
-    parameters: dict[str, int | list[int]] = field(default_factory=dict)
+    parameters: dict[str, int | list[int] | Range] = field(default_factory=dict)
     timing: dict[str, float] = field(default_factory=dict)
 
     def timed(self, phase: str, since: float) -> None:
@@ -69,7 +69,7 @@ def prove_protocols(
         raise ParameterError("engine", engine, f"there is {', '.join(ENGINES)}")
     chosen = rows_for(setup.launches, properties)
     run = _Run()
-    groups = _equal_programs(protocols)
+    groups = equal_programs(protocols)
     for members in groups:
         # every group's parameters are checked before the first long computation
         check_values(members[0], values)
@@ -81,7 +81,7 @@ def prove_protocols(
             cross_check, limits, progress or (lambda _: None),
         )  # fmt: skip
     return Report(
-        tool=Tool(_version(), _z3_version(run.results)),
+        tool=Tool(tool_version(), _z3_version(run.results)),
         program=ProgramNote(groups[0][0].digest(), sorted({f for p in protocols for f in p.files})),
         parameters=run.parameters,
         profile=setup.profile.name,
@@ -92,7 +92,8 @@ def prove_protocols(
     )
 
 
-def _equal_programs(protocols: Sequence[Protocol]) -> list[list[Protocol]]:
+def equal_programs(protocols: Sequence[Protocol]) -> list[list[Protocol]]:
+    """``protocols`` grouped by equal programs and defaults, in order."""
     groups: dict[tuple[str, object], list[Protocol]] = {}
     for protocol in protocols:
         defaults = tuple((p.name, p.default) for p in protocol.parameters)
@@ -176,7 +177,8 @@ def _note(
         run.notes.setdefault((note.code, note.text), note)
 
 
-def _version() -> str:
+def tool_version() -> str:
+    """The version of this package."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:

@@ -13,7 +13,7 @@ import msgspec
 
 from ..protocol.setup import Setup
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 class Verdict(Enum):
@@ -151,12 +151,20 @@ def run_setup(setup: Setup, *, strict_ids: bool) -> RunSetup:
     )
 
 
+class Range(msgspec.Struct, frozen=True):
+    """All values of a parameter: from ``min`` to ``max`` (None: without end), or what ``equals`` computes."""
+
+    min: int
+    max: int | None
+    equals: str | None = None
+
+
 class Report(msgspec.Struct, frozen=True):
     """A whole run."""
 
     tool: Tool
     program: ProgramNote
-    parameters: dict[str, int | list[int]]
+    parameters: dict[str, int | list[int] | Range]
     profile: str
     setup: RunSetup
     assumptions: list[AssumptionNote]

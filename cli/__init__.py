@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mc2proof.checker.ask import EngineDisagreement as EngineDisagreement
+    from mc2proof.checker.minimize import Minimized as Minimized
     from mc2proof.checker.plan import Plan as Plan
     from mc2proof.checker.report import AssumptionNote as AssumptionNote
     from mc2proof.checker.report import Counterexample as Counterexample
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from mc2proof.face import load as load
     from mc2proof.face import plan as plan
     from mc2proof.face import prove as prove
+    from mc2proof.minimizing import minimize as minimize
     from mc2proof.protocol.builder import ProtocolBuilder as ProtocolBuilder
     from mc2proof.protocol.builder import RoleBuilder as RoleBuilder
     from mc2proof.protocol.builder import element as element
@@ -58,7 +60,9 @@ if TYPE_CHECKING:
     __version__: str
 
 _NAMES = {
+    "mc2proof.checker.minimize": ("Minimized",),
     "mc2proof.checker.plan": ("Plan",),
+    "mc2proof.minimizing": ("minimize",),
     "mc2proof.face": ("load", "plan", "prove"),
     "mc2proof.checker.ask": ("EngineDisagreement",),
     "mc2proof.checker.report": (

@@ -43,6 +43,7 @@ def mc2proof_group() -> None:
 @mc2proof_group.command()
 @options.sources
 @options.parameters
+@options.all_values
 @options.hardware
 @options.engines
 @text_or_json
@@ -55,6 +56,7 @@ def prove(
     blocks: int | None,
     shape: str | None,
     settings: tuple[str, ...],
+    for_all: str | None,
     form: str,
     output: str | None,
     **rest: Any,
@@ -62,7 +64,7 @@ def prove(
     """Decide every property at the given parameters.
 
     The built-in protocol has defaults for all of them; a kernel gets only the values you give, and
-    those of its facts.
+    those of its facts. With --for-all, for all values of the parameters named.
     """
     from mc2proof import face
     from mc2proof.inputs import files_read, spare_inputs
@@ -73,6 +75,7 @@ def prove(
     from mc2proof.values import given_values
 
     values = given_values(ranks, buffer_size, tile_cnt, blocks, settings)
+    rest["for_all"] = tuple(filter(None, (for_all or "").split(",")))
     reading = {name: rest.pop(name) for name in _READING}
     spare_inputs(output, sources, reading["facts"])
     if shape is not None:
@@ -131,6 +134,58 @@ def plan(
     write([line(made.to_json())] if form == "json" else render_plan(made))
     if output is not None:
         to_stdout([(*plan_summary(made), *line(f"; written to {output}"))])
+    return 0
+
+
+@mc2proof_group.command()
+@options.sources
+@options.parameters
+@options.hardware
+@options.max_events
+@text_or_json
+@output_file
+def minimize(
+    sources: tuple[str, ...],
+    ranks: int | None,
+    buffer_size: int | None,
+    tile_cnt: int | None,
+    blocks: int | None,
+    shape: str | None,
+    settings: tuple[str, ...],
+    form: str,
+    output: str | None,
+    **rest: Any,
+) -> int:
+    """Tell what each flag, barrier and quiet is needed for, and what would mend.
+
+    Each is taken out, sets also with their waits, and the rest is judged at the given values and some
+    beside them. Prints what that violates, the minimal safe sets, and for a VIOLATED kernel the smallest
+    insertions and moves that make it PROVED. Nothing is said of other values.
+
+    Exit codes: 0 answered, 2 refused, 3 the sources use what is not supported.
+    """
+    from mc2proof import face
+    from mc2proof.inputs import files_read, spare_inputs
+    from mc2proof.minimized import minimized_summary, render_minimized
+    from mc2proof.minimizing import minimize as asked
+    from mc2proof.output import progress, to_stdout, writer
+    from mc2proof.shape import parse_shape
+    from mc2proof.text import line
+    from mc2proof.values import given_values
+
+    values = given_values(ranks, buffer_size, tile_cnt, blocks, settings)
+    reading = {name: rest.pop(name) for name in _READING}
+    spare_inputs(output, sources, reading["facts"])
+    if shape is not None:
+        rest |= {"shape": parse_shape(shape), "facts": reading["facts"]}
+    write = writer(output)
+    with progress() as tell:
+        protocols = face.load(*sources, **(reading if shape is None else _read_with(sources, reading)))
+        spare_inputs(output, files_read(protocols))
+        answer = asked(protocols, settings=values, progress=tell, **rest)
+    write([line(answer.to_json())] if form == "json" else render_minimized(answer))
+    if output is not None:
+        to_stdout([(*minimized_summary(answer), *line(f"; written to {output}"))])
     return 0
 
 

@@ -143,6 +143,8 @@ def prove(
     facts: Source | None = None,
     max_events: int | None = None,
     rlimit: int | None = None,
+    for_all: Sequence[str] = (),
+    assume: Sequence[str] = (),
     progress: Callable[[str], None] | None = None,
 ) -> Report:
     """The verdicts on ``protocols`` (what `load` returns, or sources for it) at the given values.
@@ -162,6 +164,9 @@ def prove(
     ``properties`` empty means all. ``max_events`` and ``rlimit`` (Z3's own count a question) bound
     the work; where one is reached the verdict is UNKNOWN. ``progress`` is told what is being done.
 
+    ``for_all`` names parameters (and ``launches``) that have no value: the verdicts are for all of
+    theirs, under the conditions ``assume`` ("tile_cnt <= 16", "buffer_size power of 2").
+
     Raises Mc2proofError for bad input, EngineDisagreement where two engines differ.
     """
     checks.caller("progress", progress)
@@ -169,22 +174,31 @@ def prove(
     checks.flag("strict_ids", strict_ids)
     checks.flag("cross_check", cross_check)
     limits = limits_of(max_events, rlimit)
-    chosen = _protocols(protocols, facts, shaped=shape is not None)
-    values = _values(
+    chosen = chosen_protocols(protocols, facts, shaped=shape is not None)
+    values = named_values(
         {"ranks": ranks, "blocks": blocks, "buffer_size": buffer_size, "tile_cnt": tile_cnt}, settings
     )
     check_names(values, chosen)
     if shape is not None:
         chosen, values, _, _ = shaped(chosen, values, shape, facts_of(facts))
-    one_setting(chosen, values)
+    names, conditions = checks.several("for_all", for_all), checks.several("assume", assume)
+    if not names:
+        one_setting(chosen, values)
 
     from mc2proof.checker.properties import PROPERTIES
     from mc2proof.checker.prove import ENGINES, prove_protocols
 
-    checks.one_of("engine", "engine", engine, ENGINES)
+    checks.one_of("engine", "engine", engine, (*ENGINES, "parametric"))
     asked = [
         checks.one_of("property", "property", p, PROPERTIES) for p in checks.several("properties", properties)
     ]
+    if names or conditions or engine == "parametric":
+        from mc2proof.checker.parametric.forall import prove_for_all
+
+        return prove_for_all(
+            chosen, values, names, conditions, setup,
+            strict_ids=strict_ids, properties=tuple(dict.fromkeys(asked)), limits=limits, progress=progress,
+        )  # fmt: skip
     return prove_protocols(
         chosen,
         values,
@@ -230,9 +244,9 @@ def plan(
     checks.caller("progress", progress)
     setup = setup_of(profile, barrier_all, launches, clear_flags, merge_flags, cores, matmul_objects, faults)
     checks.flag("strict_ids", strict_ids)
-    chosen = one_program(_protocols(protocols, facts, shaped=True))
+    chosen = one_program(chosen_protocols(protocols, facts, shaped=True))
     checks.whole("ranks", ranks, 1)
-    given = _values({"ranks": ranks, "blocks": blocks, "buffer_size": buffer_size}, settings)
+    given = named_values({"ranks": ranks, "blocks": blocks, "buffer_size": buffer_size}, settings)
     check_names(given, [chosen])
     (noted,), _, rules, geometry = shaped([chosen], given, shape, facts_of(facts))
 
@@ -289,7 +303,7 @@ def _macro(text: str, name: str) -> str:
     return name
 
 
-def _protocols(
+def chosen_protocols(
     given: Protocol | Source | Sequence[Protocol | Source], facts: Source | None, *, shaped: bool
 ) -> list[Protocol]:
     """The protocols that are given, or read from what is; of a shape, facts may be for its rules alone."""
@@ -305,7 +319,7 @@ def _protocols(
     return ready or load(*sources, facts=None if shaped and not has_headers(sources) else facts)
 
 
-def _values(
+def named_values(
     named: Mapping[str, object], settings: Mapping[str, int | Sequence[int]] | None
 ) -> dict[str, Value]:
     """The parameters' values by name, however they are given."""

@@ -156,16 +156,32 @@ timings = together(
 max_events: Decorator[Callable[..., Any]] = click.option(
     "--max-events", type=int, metavar="N", help="Stop before unrolling more events than this."
 )
+all_values = together(
+    click.option(
+        "--for-all",
+        "for_all",
+        metavar="NAMES",
+        help="Decide for all values of these parameters: ranks,tile_cnt,launches.",
+    ),
+    click.option(
+        "--assume",
+        multiple=True,
+        metavar="TEXT",
+        help='With --for-all: only values for which it holds, "tile_cnt <= 16" or "X power of 2" (repeatable).',
+    ),
+)
+"""For all values of what."""
+
 engines = together(
     click.option(
         "--property", "properties", multiple=True, metavar="NAME", help="Check only this (repeatable)."
     ),
     click.option(
         "--engine",
-        type=Choice(["auto", "happens-before", "z3", "explore"]),
+        type=Choice(["auto", "happens-before", "z3", "explore", "parametric"]),
         default="auto",
         show_default=True,
-        help="Who decides; auto asks happens-before and z3.",
+        help="Who decides; auto asks happens-before and z3, with --for-all parametric.",
     ),
     click.option("--cross-check", is_flag=True, help="Let every engine answer alone, and compare."),
     max_events,

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from mc2proof.checker.report import (
     Counterexample,
     Finding,
+    Range,
     RegionUse,
     Report,
     Result,
@@ -77,13 +78,20 @@ def summary(report: Report) -> Line:
     return line(*joined)
 
 
-def parameters_text(parameters: Mapping[str, int | list[int]]) -> str:
-    """``ranks 4, blocks 4, cnt 1 2 3``."""
-    shown = (
-        (name, value if isinstance(value, int) else " ".join(map(str, value)))
-        for name, value in parameters.items()
-    )
-    return ", ".join(f"{name} {value}" for name, value in shown)
+def parameters_text(parameters: Mapping[str, int | list[int] | Range]) -> str:
+    """``ranks 4, blocks >= 4, cnt 1 2 3``."""
+    return ", ".join(_parameter_text(name, value) for name, value in parameters.items())
+
+
+def _parameter_text(name: str, value: int | list[int] | Range) -> str:
+    match value:
+        case int():
+            return f"{name} {value}"
+        case list():
+            return f"{name} {' '.join(map(str, value))}"
+        case Range(equals=str(text)):
+            return f"{name} = {text}"
+    return f"{name} >= {value.min}" + (f" and <= {value.max}" if value.max is not None else "")
 
 
 def setup_text(setup: RunSetup) -> str:
@@ -186,8 +194,8 @@ def _explanation(result: Result, report: Report, sources: Sequence[str]) -> list
 
 
 def _telling(
-    smallest: Mapping[str, int | list[int]], asked: Mapping[str, int | list[int]]
-) -> dict[str, int | list[int]]:
+    smallest: Mapping[str, int | list[int]], asked: Mapping[str, int | list[int] | Range]
+) -> dict[str, int | list[int] | Range]:
     """The parameters of a counterexample without the sizes that it shares with the run."""
     return {n: v for n, v in smallest.items() if n in _ALWAYS_SHOWN or asked.get(n) != v}
 

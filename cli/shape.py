@@ -70,11 +70,14 @@ def checked_shape(shape: object) -> tuple[int, int, int]:
     raise ParameterError("shape", repr(shape), "must be three integers: M, K, N")
 
 
-def one_program(protocols: Sequence[Protocol]) -> Protocol:
-    """The protocol that all ``protocols`` are, with all their subjects. Raises ParameterError."""
+def one_program(protocols: Sequence[Protocol], what: str = "a plan is of") -> Protocol:
+    """The protocol that all ``protocols`` are, with all their subjects. Raises ParameterError.
+
+    ``what``: the beginning of the message, what it is that needs one.
+    """
     if len({protocol.digest() for protocol in protocols}) > 1:
         names = ", ".join(protocol.name for protocol in protocols)
-        raise ParameterError("entry", None, f"a plan is of one program, and these differ: {names} (--entry)")
+        raise ParameterError("entry", None, f"{what} one program, and these differ: {names} (--entry)")
     subjects = tuple(name for p in protocols for name in p.subjects or (p.name,))
     return replace(protocols[0], subjects=subjects)
 

@@ -10,40 +10,25 @@ from collections.abc import Iterator, Sequence
 
 from mc2proof.protocol.expr import Const
 from mc2proof.protocol.program import (
-    Arrive,
-    Assign,
-    AwaitPhase,
-    Barrier,
     Block,
     Compute,
-    Fence,
     For,
     Get,
     If,
-    Load,
-    Mode,
     Parameter,
-    PipeBarrier,
     Protocol,
     Put,
     PutSignal,
-    Quiet,
     Read,
     Region,
-    Reset,
     Role,
-    SetEvent,
-    SetFlag,
-    Signal,
     Span,
     Statement,
-    WaitEvent,
-    WaitFlag,
-    WaitUntil,
     While,
     Window,
     Write,
 )
+from mc2proof.protocol.statement_text import statement_text
 from mc2proof.text import BLANK, Line, Piece, heading, indented, line, table, with_places
 
 Row = tuple[int, str, Span | None]
@@ -115,7 +100,7 @@ def _program(block: Block) -> list[Line]:
 
 def _rows(block: Block, depth: int) -> Iterator[Row]:
     for statement in block:
-        yield depth, _head(statement), statement.span
+        yield depth, statement_text(statement), statement.span
         yield from ((depth + 1, detail, None) for detail in _details(statement))
         match statement:
             case For(body=body) | While(body=body):
@@ -125,73 +110,6 @@ def _rows(block: Block, depth: int) -> Iterator[Row]:
                 if orelse:
                     yield depth, "else", None
                     yield from _rows(orelse, depth + 1)
-
-
-def _head(statement: Statement) -> str:
-    """The statement in one line, without what is nested in it."""
-    match statement:
-        case For(index=index, start=start, stop=stop, step=step):
-            return f"for ({index} = {start}; {index} < {stop}; {index} += {step})"
-        case While(condition=condition):
-            return f"while ({condition})"
-        case If(condition=condition):
-            return f"if ({condition})"
-        case Assign(target=target, value=value):
-            return f"{target} = {value}"
-        case Load(target=target, word=word):
-            return f"{target} = word at {word}"
-    return _synchronising(statement) or _moving(statement)
-
-
-def _synchronising(statement: Statement) -> str | None:
-    match statement:
-        case SetFlag(mode=mode, pipe=pipe, flag=flag):
-            return f"set flag {flag} on {pipe.name} (mode {mode})"
-        case WaitFlag(mode=mode, pipe=pipe, flag=flag):
-            return f"wait for flag {flag} on {pipe.name} (mode {mode})"
-        case SetEvent(source=source, target=target, event=event):
-            return f"set event {event} from {source.name} to {target.name}"
-        case WaitEvent(source=source, target=target, event=event):
-            return f"wait for event {event} from {source.name} to {target.name}"
-        case PipeBarrier(pipe=pipe):
-            return f"pipe barrier {pipe.name}"
-        case Barrier(function=function):
-            return f"barrier {function}"
-        case Arrive(name=name):
-            return f"arrive at {name}"
-        case AwaitPhase(name=name, parity=parity):
-            return f"await phase of {name}, parity {parity}"
-        case Quiet(peer=peer):
-            return f"quiet to rank {peer}"
-        case Fence(peer=peer):
-            return f"fence to rank {peer}"
-    return None
-
-
-def _moving(statement: Statement) -> str:
-    match statement:
-        case Put(peer=peer, mode=mode, staging=staging):
-            return f"put to rank {peer}{_mode(mode)} (staged by {staging.name})"
-        case Get(peer=peer):
-            return f"get from rank {peer}"
-        case PutSignal(peer=peer, mode=mode):
-            return f"put and signal to rank {peer}{_mode(mode)}"
-        case Signal(peer=peer, word=word, value=value, mode=mode):
-            return f"signal to rank {peer}: word at {word} {'+=' if mode is Mode.ADD else '='} {value}"
-        case WaitUntil(word=word, comparison=comparison, value=value):
-            return f"wait until word at {word} {comparison} {value}"
-        case Reset(word=word):
-            return f"word at {word} = 0"
-        case Read(pipe=pipe):
-            return f"read on {pipe.name}"
-        case Write(pipe=pipe, mode=mode):
-            return f"write on {pipe.name}{_mode(mode)}"
-        case Compute(contract=contract, segment=segment, segments=segments):
-            return (
-                f"compute {contract}: for {segment} in 0 .. {segments} - 1 reads on "
-                f"{statement.read_pipe.name}, then writes on {statement.write_pipe.name}"
-            )
-    raise TypeError(f"no statement: {statement!r}")
 
 
 def _details(statement: Statement) -> list[str]:
@@ -217,7 +135,3 @@ def _window(label: str, window: Window) -> list[str]:
     if window.origin:
         details.append(f"  expects {window.origin}")
     return details
-
-
-def _mode(mode: Mode) -> str:
-    return ", adding" if mode is Mode.ADD else ""

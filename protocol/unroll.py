@@ -9,7 +9,7 @@ name here, when they are executed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -62,8 +62,11 @@ def unroll(
     setup: Setup | None = None,
     *,
     limits: Limits | None = None,
+    keep: Collection[tuple[int, int]] | None = None,
 ) -> Instance:
     """The instance of ``protocol`` at ``values``, for ``setup`` (default: all its defaults).
+
+    ``keep``: only the cores of these blocks, as (rank, block), are made (see `checker.cells`).
 
     Raises ParameterError for missing, unknown or out-of-domain values, LimitError when the
     predicted size exceeds ``limits.max_events``, UnsupportedError for an executed operation that is
@@ -76,18 +79,17 @@ def unroll(
     ranks, blocks = complete["ranks"], complete["blocks"]
     assert isinstance(ranks, int)
     assert isinstance(blocks, int)
-    barriers = _barrier_forms(protocol, setup)
+    barriers = barrier_forms(protocol, setup)
     programs = {
         role: generate(protocol, program, role, complete, setup, barriers)
         for role, program in protocol.programs.items()
     }
     subs = {Role.AIV: protocol.vectors_per_cube, Role.AIC: 1}
-    roles = _launched(protocol, barriers)
+    roles = launched_roles(protocol, barriers)
     ends = 2 * setup.launches  # END and, but for the last launch, the meeting after it
     predicted = sum(
         min((programs[role].predicted if role in programs else 0) * setup.launches + ends, _FAR)
-        * ranks
-        * blocks
+        * (ranks * blocks if keep is None else len(keep))
         * subs[role]
         for role in roles
     )
@@ -98,6 +100,7 @@ def unroll(
         Core(core, runner.events_of(core))
         for rank in range(ranks)
         for block in range(blocks)
+        if keep is None or (rank, block) in keep
         for role in roles
         for sub in range(subs[role])
         for core in (CoreId(rank, role, block, sub),)
@@ -127,7 +130,7 @@ def _assemblies(
     return assemblies
 
 
-def _launched(protocol: Protocol, barriers: Mapping[str, BarrierForm]) -> list[Role]:
+def launched_roles(protocol: Protocol, barriers: Mapping[str, BarrierForm]) -> list[Role]:
     """The roles that have cores: those with a program, and those that a flag or barrier speaks to.
 
     A core of a role without a program ends at once.
@@ -178,7 +181,11 @@ def _check_regions(protocol: Protocol) -> None:
                     raise SourceError(f"region {address.region} is not declared", statement.span)
 
 
-def _barrier_forms(protocol: Protocol, setup: Setup) -> dict[str, BarrierForm]:
+def barrier_forms(protocol: Protocol, setup: Setup) -> dict[str, BarrierForm]:
+    """What each barrier function of ``protocol`` is for ``setup``.
+
+    Raises UnsupportedError for a function that the profile does not have.
+    """
     forms = {}
     for program in protocol.programs.values():
         for statement in statements(program):

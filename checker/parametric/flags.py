@@ -1,0 +1,135 @@
+"""Flag ids and counters for all values: which ids are taken, and how many sets can wait to be taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...protocol.instance import Kind
+from ...protocol.program import Role, SetFlag, WaitFlag
+from .atoms import Ring
+from .conditions import Condition, is_needed, largest, suffices, within
+from .formula import Formula, at_least, both, differ, either, equal, less
+from .memory import ordered
+from .polynomial import Poly, number, symbol
+from .program import Match, Program
+from .question import Happening, Question, before
+from .sites import Site
+from .solve import Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """At most ``bound`` sets of ``site`` wait in a counter of one core at any time."""
+
+    site: Site
+    bound: Poly
+
+
+def flag_of(question: Question, happening: Happening) -> Poly:
+    """The id of a set or wait."""
+    operation = happening.site.operation
+    assert isinstance(operation, SetFlag | WaitFlag)
+    return question.value(happening, operation.flag)
+
+
+def taken_ids(program: Program, site: Site) -> frozenset[int]:
+    """Ids that a set or wait at ``site`` may not use: a barrier or the Matmul API uses that counter."""
+    holder = site.role if site.kind is Kind.WAIT_FLAG else _other(site.role)
+    forms = {s.barrier.name: s.barrier for s in program.barriers() if s.barrier is not None}
+    ratio = program.protocol.vectors_per_cube
+    taken = {i for form in forms.values() for i in form.reserved_on(holder, ratio)}
+    return frozenset(taken | set(range(2 * program.setup.profile.matmul_objects)))
+
+
+def _other(role: Role) -> Role:
+    return Role.AIC if role is Role.AIV else Role.AIV
+
+
+def id_conditions(program: Program, *, strict_ids: bool) -> Iterator[Condition | Site]:
+    """What keeps every id within its domain and away from taken ones; a site where no condition is found."""
+    for site in program.of_kind(Kind.SET_FLAG, Kind.WAIT_FLAG):
+        profile = program.setup.profile
+        allowed = set(profile.strict_ids if strict_ids else profile.flag_ids) - taken_ids(program, site)
+        question = Question(program)
+        happening = question.happen(site, question.core(site.role))
+        value = flag_of(question, happening)
+        bad = _outside(value, sorted(allowed))
+        if program.solver.ask([*question.facts(), happening.exists, bad]) is Answer.IMPOSSIBLE:
+            continue
+        first = next(i for i in range(len(profile.flag_ids) + 1) if i not in allowed)
+        highs = largest(question, happening, value)
+        condition = within(highs, first - 1)
+        if not highs or not suffices(question, happening, condition, bad):
+            yield site
+            continue
+        code = "id-reserved" if first in taken_ids(program, site) else "id-out-of-range"
+        yield Condition(condition, is_needed(program, site, condition, number(first), flag_of), code, site)
+
+
+def _outside(value: Poly, allowed: list[int]) -> Formula:
+    """That ``value`` is none of ``allowed``."""
+    if not allowed:
+        return either(at_least(value, 0), less(value, 0))
+    gaps = [i for i in range(allowed[0], allowed[-1]) if i not in allowed]
+    return either(less(value, allowed[0]), less(allowed[-1], value), *(equal(value, i) for i in gaps))
+
+
+def backlogs(program: Program) -> Iterator[tuple[Site, Backlog | None]]:
+    """For every set, how many of its sets can wait in one counter; None: no bound found."""
+    for match in program.matches:
+        yield match.set, _backlog(program, match)
+
+
+def _backlog(program: Program, match: Match) -> Backlog | None:
+    for distance, bound in _distances(program, match):
+        if _taken_before(program, match, distance):
+            return Backlog(match.set, bound)
+    return None
+
+
+def _distances(program: Program, match: Match) -> Iterator[tuple[Poly, Poly]]:
+    """How many turns a wait may lie before a set, and how many sets of one counter are then open."""
+    yield number(1), number(1)
+    question = Question(program)
+    happening = question.happen(match.set, question.core(match.set.role))
+    flag_of(question, happening)
+    depth = program.domain.names.get("buffer_size")
+    for atom in question.atoms.known.values():
+        if isinstance(atom, Ring):
+            yield atom.modulus, number(1)
+    sizes = [match.shift[-1], *([depth] if depth is not None else []), *map(symbol, program.domain.free)]
+    for size in dict.fromkeys(sizes):
+        if size != number(0):
+            yield size, size
+
+
+def _taken_before(program: Program, match: Match, distance: Poly) -> bool:
+    """Whether the wait for a set of the same id, at least ``distance`` turns earlier, is before the set."""
+    question = Question(program)
+    setting = question.happen(match.set, question.core(match.set.role))
+    earlier = question.happen(match.set, setting.core)
+    turns = tuple(turn + step for turn, step in zip(earlier.turns, match.shift, strict=True))
+    given = [setting.exists, earlier.exists, before(earlier, setting)]
+    given.append(equal(flag_of(question, setting), flag_of(question, earlier)))
+    if setting.turns:
+        same_launch = equal(earlier.turns[0], setting.turns[0])
+        far = (
+            at_least(setting.turns[-1], earlier.turns[-1] + distance)
+            if len(setting.turns) > 1
+            else same_launch
+        )
+        given.append(either(differ(earlier.turns[0], setting.turns[0]), far))
+    if program.solver.ask([*question.facts(), *given]) is Answer.IMPOSSIBLE:
+        return True
+    for core in question.others(setting.core):
+        waiting = question.happen(match.wait, core, turns)
+        points = ((waiting, waiting.begin), (setting, setting.begin))
+        if not ordered(question, [*given, waiting.exists], *points, "flag-range"):
+            return False
+        if not match.balanced:
+            return False
+    return True
+
+
+__all__ = ["Backlog", "backlogs", "both", "flag_of", "id_conditions", "taken_ids"]

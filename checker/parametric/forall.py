@@ -1,0 +1,188 @@
+"""`prove_for_all`: the report on a protocol for all values of some parameters.
+
+PROVED is the parametric engine's answer, by Z3. What it cannot prove is VIOLATED where values are found at
+which it fails, with the whole counterexample of `prove` at these values; else it is UNKNOWN.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import msgspec
+
+from ...protocol.errors import ParameterError, UnsupportedError
+from ...protocol.evaluate import Value
+from ...protocol.program import Protocol
+from ...protocol.setup import Setup
+from ...protocol.unroll import Limits
+from ..assumptions import assumptions_of
+from ..properties import PROPERTIES, rows_for
+from ..prove import equal_programs, prove_protocols, tool_version
+from ..report import AssumptionNote, ProgramNote, Range, Report, Result, Tool, Verdict, run_setup
+from .concrete import Case, failing
+from .decide import Decided, Decision, decide
+from .domain import Domain, domain_of
+from .sites import LAUNCHES
+from .solve import z3_version
+
+SCOPE = "all"
+"""The scope of a row that speaks of every value of the domain."""
+
+ENGINE = "parametric"
+"""The name of the engine in reports."""
+
+NO_OVERFLOW = AssumptionNote(
+    "no-overflow",
+    "sums and products of parameters and indices stay within their C types (differences below zero are "
+    "proved not to happen)",
+)
+
+
+def prove_for_all(
+    protocols: Sequence[Protocol],
+    values: Mapping[str, Value],
+    free: Sequence[str],
+    assume: Sequence[str] = (),
+    setup: Setup | None = None,
+    *,
+    strict_ids: bool = False,
+    properties: Sequence[str] = (),
+    limits: Limits | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Report:
+    """Decide ``properties`` for all values of the parameters ``free``; the others have ``values``.
+
+    ``assume``: conditions on the values (see `domain`). ``launches`` may be among ``free``.
+    Raises ParameterError for names, values and assumptions that make no sense.
+    """
+    setup, limits = setup or Setup(), limits or Limits()
+    several = 2 if LAUNCHES in free else setup.launches
+    for name in properties:
+        if name not in PROPERTIES:
+            raise ParameterError("property", name, f"there is {', '.join(PROPERTIES)}")
+        if not rows_for(several, [name]):
+            raise ParameterError("property", name, "is about several launches (--for-all launches)")
+    chosen = rows_for(several, properties)
+    started = time.perf_counter()
+    results: list[Result] = []
+    notes: dict[tuple[str, str], AssumptionNote] = {}
+    groups = equal_programs(protocols)
+    domain = None
+    for members in groups:
+        subjects = [name for p in members for name in (p.subjects or (p.name,))]
+        domain = domain_of(members[0], free, values, assume, setup.launches)
+        _check_possible(domain)
+        run = _Run(members[0], setup, domain, values, strict_ids, limits, progress)
+        results += run.rows(subjects, chosen)
+        for note in (
+            *assumptions_of(members[0], None, replace(setup, launches=several)),
+            NO_OVERFLOW,
+            *_assumed(domain),
+        ):
+            notes.setdefault((note.code, note.text), note)
+    assert domain is not None
+    return Report(
+        tool=Tool(tool_version(), z3_version()),
+        program=ProgramNote(groups[0][0].digest(), sorted({f for p in protocols for f in p.files})),
+        parameters=_parameters(groups[0][0], domain),
+        profile=setup.profile.name,
+        setup=run_setup(setup, strict_ids=strict_ids),
+        assumptions=list(notes.values()),
+        results=results,
+        timing={ENGINE: round(time.perf_counter() - started, 4)},
+    )
+
+
+def _check_possible(domain: Domain) -> None:
+    """Refuse assumptions that no value satisfies: everything would be proved of nothing."""
+    from .solve import Answer, Solver
+
+    if Solver(0).ask(domain.conditions()) is Answer.IMPOSSIBLE:
+        texts = ", ".join(a.text for a in domain.assumptions)
+        raise ParameterError("assume", repr(texts), "no value satisfies it")
+
+
+def _assumed(domain: Domain) -> list[AssumptionNote]:
+    return [AssumptionNote("assumed", assumption.text) for assumption in domain.assumptions]
+
+
+def _parameters(protocol: Protocol, domain: Domain) -> dict[str, int | list[int] | Range]:
+    found: dict[str, int | list[int] | Range] = {}
+    for parameter in protocol.parameters:
+        name = parameter.name
+        if name in domain.free:
+            found[name] = Range(*domain.free[name])
+        elif domain.names[name].constant is not None:
+            found[name] = domain.names[name].constant or 0
+        else:
+            found[name] = Range(parameter.low, parameter.high, str(domain.names[name]))
+    if LAUNCHES in domain.free:
+        found[LAUNCHES] = Range(*domain.free[LAUNCHES])
+    return found
+
+
+class _Run:
+    """Decides one program and writes its rows."""
+
+    def __init__(
+        self, protocol: Protocol, setup: Setup, domain: Domain, values: Mapping[str, Value], strict_ids: bool,
+        limits: Limits, progress: Callable[[str], None] | None,
+    ) -> None:  # fmt: skip
+        self.protocol, self.setup, self.domain, self.values = protocol, setup, domain, values
+        self.strict_ids, self.limits, self.progress = strict_ids, limits, progress
+
+    def rows(self, subjects: list[str], chosen: Sequence[str]) -> list[Result]:
+        decisions = self._decisions(chosen)
+        open_ones = {name: d.condition for name, d in decisions.items() if not d.proved and not d.nothing}
+        cases = failing(
+            self.protocol, self.setup, self.domain, self.values, open_ones,
+            strict_ids=self.strict_ids, progress=self.progress,
+        )  # fmt: skip
+        shown = self._shown(cases)
+        return [self._row(subjects, decisions[name], shown.get(name)) for name in chosen]
+
+    def _decisions(self, chosen: Sequence[str]) -> dict[str, Decision]:
+        try:
+            found: Decided = decide(
+                self.protocol, self.setup, self.domain, chosen,
+                strict_ids=self.strict_ids, rlimit=self.limits.rlimit, progress=self.progress,
+            )  # fmt: skip
+        except UnsupportedError as error:
+            return {name: Decision(name, False, reason=str(error)) for name in chosen}
+        return found.decisions
+
+    def _shown(self, cases: Mapping[str, Case]) -> dict[str, Result]:
+        """The rows of `prove` at the values found, each with its counterexample."""
+        by_case: dict[tuple[tuple[str, int], ...], list[str]] = {}
+        for name, case in cases.items():
+            by_case.setdefault(tuple(case.items()), []).append(name)
+        found: dict[str, Result] = {}
+        for key, names in by_case.items():
+            at = dict(key)
+            values = {**self.values, **{name: value for name, value in at.items() if name != LAUNCHES}}
+            setup = replace(self.setup, launches=at.get(LAUNCHES, self.setup.launches))
+            report = prove_protocols(
+                [self.protocol], values, setup, strict_ids=self.strict_ids, properties=names,
+                limits=self.limits, progress=self.progress,
+            )  # fmt: skip
+            found |= {row.property: row for row in report.results if row.verdict is Verdict.VIOLATED}
+        return found
+
+    def _row(self, subjects: list[str], decision: Decision, shown: Result | None) -> Result:
+        plain = Result(subjects, decision.property, Verdict.PROVED, SCOPE, [ENGINE], None, None, [])
+        if decision.proved:
+            return plain
+        if decision.nothing:
+            return msgspec.structs.replace(plain, verdict=Verdict.VACUOUS, engines=[])
+        when = decision.holds_when
+        if shown is not None:
+            return msgspec.structs.replace(
+                plain, verdict=Verdict.VIOLATED, engines=shown.engines, holds_when=when,
+                reason=None if when is None or decision.exact else "the condition may be stricter than needed",
+                findings=shown.findings,
+            )  # fmt: skip
+        return msgspec.structs.replace(
+            plain, verdict=Verdict.UNKNOWN, engines=[], holds_when=when, reason=decision.reason
+        )

@@ -1,0 +1,81 @@
+"""A `Program`: a protocol for all values of a domain, its sites, and what is proved of them first.
+
+Before anything about order can be asked: that C computes what the expressions say, that all members call
+the barriers alike, and which set releases which wait. Made by `study`; a program that cannot be studied is
+declined with a reason, and nothing is proved of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ...protocol.errors import UnsupportedError
+from ...protocol.instance import Kind
+from ...protocol.profile import STREAM_ORDER
+from ...protocol.program import Protocol, Role
+from ...protocol.setup import Setup
+from ...protocol.unroll import barrier_forms, launched_roles
+from .domain import Domain
+from .polynomial import Poly
+from .sites import Site, sites_of
+from .solve import Solver
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Match:
+    """The event of ``set`` whose turns are those of an event of ``wait`` less ``shift`` releases it.
+
+    ``balanced``: every set releases a wait.
+    """
+
+    set: Site
+    wait: Site
+    shift: tuple[Poly, ...]
+    balanced: bool = True
+
+
+@dataclass(slots=True)
+class Program:
+    """``sites`` in program order of each role; ``roles`` those that have cores."""
+
+    protocol: Protocol
+    setup: Setup
+    domain: Domain
+    roles: tuple[Role, ...]
+    sites: tuple[Site, ...]
+    solver: Solver
+    matches: list[Match] = field(default_factory=list)
+
+    def sites_of(self, role: Role) -> list[Site]:
+        """The sites of ``role``."""
+        return [site for site in self.sites if site.role is role]
+
+    def of_kind(self, *kinds: Kind) -> list[Site]:
+        """The sites of some kinds."""
+        return [site for site in self.sites if site.kind in kinds]
+
+    def barriers(self) -> list[Site]:
+        """The barriers that the program calls."""
+        return [s for s in self.of_kind(Kind.BARRIER) if s.barrier is not STREAM_ORDER]
+
+
+_HANDLED_MODES = frozenset({2})
+
+
+def read_program(protocol: Protocol, setup: Setup, domain: Domain, rlimit: int) -> Program:
+    """The program of ``protocol``, not yet studied.
+
+    Raises UnsupportedError, with the place, for what the parametric engine does not follow.
+    """
+    forms = barrier_forms(protocol, setup)
+    roles = tuple(launched_roles(protocol, forms))
+    sites = sites_of(protocol, setup, forms, roles)
+    for site in sites:
+        mode = getattr(site.operation, "mode", None)
+        if site.kind in (Kind.SET_FLAG, Kind.WAIT_FLAG) and mode not in _HANDLED_MODES:
+            raise UnsupportedError(f"a flag of mode {mode} for all values", site.span)
+    if setup.faults:
+        raise UnsupportedError("an injected fault for all values")
+    if setup.profile.flags_merge:
+        raise UnsupportedError("merging flags for all values")
+    return Program(protocol, setup, domain, roles, tuple(sites), Solver(rlimit))

@@ -1,0 +1,234 @@
+"""What has to be proved of a program before order can be asked about: arithmetic, barriers, matching.
+
+*Barriers.* If a guard or bound of a barrier could differ between two members, the k-th calls would be
+different statements; where none can, the k-th calls are the same statement in the same turns.
+
+*Matching.* A counter has one site that sets it and one that waits for it. If the event of the set ``shift``
+turns before a wait exists, has the same id, and this relation misses no set in between, it pairs the k-th
+set with the k-th wait of every counter, because a shift keeps order. The k-th set releases the k-th wait
+(`protocol.sync`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...protocol.expr import Expr
+from ...protocol.instance import Kind
+from ...protocol.program import Origin, Put, Quiet, Role, SetFlag, WaitFlag, Window
+from .atoms import Ring
+from .formula import Compare, Formula, both, equal, negation
+from .polynomial import Poly, never_negative, number, symbol
+from .program import Match, Program
+from .question import Happening, Question, before
+from .sites import Site
+from .solve import Answer
+from .translate import Demand
+
+
+class Declined(Exception):
+    """Nothing can be proved of the program for all values; the text says why."""
+
+
+def study(program: Program) -> None:
+    """Prove what order rests on, and find the matches. Raises Declined."""
+    _check_arithmetic(program)
+    _check_barriers(program)
+    _find_matches(program)
+
+
+def always(program: Program, question: Question, given: list[Formula], wanted: Formula) -> Answer:
+    """Whether ``wanted`` follows from the facts and ``given``; IMPOSSIBLE to deny means that it does."""
+    return program.solver.ask([*question.facts(), *given, negation(wanted)])
+
+
+def _check_arithmetic(program: Program) -> None:
+    """C computes what the expressions say: no unsigned difference is negative, nothing divides by zero.
+
+    Every expression of every site is translated at any core and turn; what its translation rests on is
+    proved there.
+    """
+    for site in program.sites:
+        question = Question(program)
+        happening = question.happen(site, question.core(site.role))
+        translator = question.translator(happening)
+        translator.path.append(happening.exists)
+        for expr in _numbers_of(site):
+            translator.value(expr)
+        for window in site.windows:
+            condition = translator.condition(window.guard)
+            with translator.under(condition):
+                for expr in _numbers_in(window):
+                    translator.value(expr)
+        for demand in (*question.demands, *translator.demands):
+            if not _met(program, question, happening, demand):
+                raise Declined(f"{demand.span.place}: {demand.text} may wrap around or divide by zero")
+
+
+def _met(program: Program, question: Question, happening: Happening, demand: Demand) -> bool:
+    if isinstance(demand.wanted, Compare) and never_negative(demand.wanted.poly, question.bounds(happening)):
+        return demand.wanted.op == ">="
+    asked = [*question.facts(), demand.path, negation(demand.wanted)]
+    return program.solver.ask(asked) is Answer.IMPOSSIBLE
+
+
+def _numbers_of(site: Site) -> Iterator[Expr]:
+    """The expressions of an operation, but for those of its windows."""
+    match site.operation:
+        case SetFlag(flag=flag) | WaitFlag(flag=flag):
+            yield flag
+        case Put(peer=peer, target=target, source=source, bytes=size):
+            yield from (peer, target.offset, source.offset, size)
+        case Quiet(peer=peer):
+            yield peer
+
+
+def _numbers_in(window: Window) -> Iterator[Expr]:
+    yield from (window.address.offset, window.bytes)
+    if isinstance(window.origin, Origin):
+        yield from (window.origin.rank, window.origin.address.offset)
+
+
+def _check_barriers(program: Program) -> None:
+    """Every member calls every barrier in the same turns, and one role calls all calls of a form."""
+    forms: dict[str, set[Role]] = {}
+    for site in program.barriers():
+        assert site.barrier is not None
+        forms.setdefault(site.barrier.name, set()).add(site.role)
+        _check_uniform(program, site)
+    for site in program.barriers():
+        assert site.barrier is not None
+        absent = site.barrier.participants - forms[site.barrier.name]
+        if absent:
+            names = " and ".join(sorted(role.name for role in absent))
+            raise Declined(f"{site.span.place}: the {names} take part in this barrier and never call it")
+        if len(forms[site.barrier.name]) > 1:
+            raise Declined(
+                f"{site.span.place}: both roles call this barrier, which is not decided for all values"
+            )
+
+
+def _check_uniform(program: Program, site: Site) -> None:
+    question = Question(program)
+    assert site.barrier is not None
+    first = question.happen(site, question.core(site.role))
+    rank = first.core.rank if site.barrier.own_rank else None
+    then = question.happen(site, question.core(site.role, rank), first.turns)
+    answer = program.solver.ask([*question.facts(), first.exists, negation(then.exists)])
+    if answer is not Answer.IMPOSSIBLE:
+        raise Declined(f"{site.span.place}: whether this barrier is called may differ from core to core")
+
+
+# --- matching ---------------------------------------------------------------------------------
+
+
+def _find_matches(program: Program) -> None:
+    for wait in program.of_kind(Kind.WAIT_FLAG):
+        program.matches.append(_match_of(program, wait))
+    _check_counters(program)
+
+
+def _match_of(program: Program, wait: Site) -> Match:
+    for site in program.of_kind(Kind.SET_FLAG):
+        if site.role is wait.role or len(site.loops) != len(wait.loops):
+            continue
+        for shift in _shifts(program, site, wait):
+            if _releases(program, site, wait, shift):
+                balanced = _misses_none(program, site, wait, shift)
+                if balanced or _misses_only_last(program, site, wait, shift):
+                    return Match(site, wait, shift, balanced)
+    raise Declined(f"{wait.span.place}: no set could be matched to this wait for all values")
+
+
+def _flag(question: Question, happening: Happening) -> Poly:
+    operation = happening.site.operation
+    assert isinstance(operation, SetFlag | WaitFlag)
+    return question.value(happening, operation.flag)
+
+
+def _shifts(program: Program, site: Site, wait: Site) -> Iterator[tuple[Poly, ...]]:
+    """How many turns a set may be before its wait, by loop; the outermost, launches, is the same."""
+    still = number(0)
+    if len(wait.loops) == 1:
+        yield (still,)
+        return
+    outer = (still,) * (len(wait.loops) - 1)
+    for distance in _distances(program, site, wait):
+        yield (*outer, distance)
+
+
+def _distances(program: Program, site: Site, wait: Site) -> list[Poly]:
+    """Distances at which the ids agree, then likely ones: 0, the depths of rings, 1."""
+    question = Question(program)
+    core = question.core(wait.role)
+    waiting = question.happen(wait, core)
+    setting = question.happen(site, question.core(site.role, core.rank, core.block), waiting.turns)
+    gap = _flag(question, setting) - _flag(question, waiting)
+    found: list[Poly] = []
+    (turn,) = waiting.turns[-1].symbols or {""}
+    if turn not in gap.symbols and not any("%" in name for name in gap.symbols):
+        factor = _flag(question, setting).as_dict.get((turn,), 0)
+        if factor in (1, -1):
+            found.append(gap * factor)
+    moduli = [atom.modulus for atom in question.atoms.known.values() if isinstance(atom, Ring)]
+    sizes = [symbol(name) for name in program.domain.free]
+    named = program.domain.names.get("buffer_size")
+    found += [number(0), *moduli, *([named] if named is not None else []), *sizes, number(1)]
+    return list(dict.fromkeys(found))
+
+
+def _pair(
+    program: Program, site: Site, wait: Site, shift: tuple[Poly, ...], *, from_set: bool
+) -> tuple[Question, Happening, Happening]:
+    """An event of one, and the event of the other that the shift gives."""
+    question = Question(program)
+    known, other = (site, wait) if from_set else (wait, site)
+    start = question.happen(known, question.core(known.role))
+    sign = 1 if from_set else -1
+    turns = tuple(turn + step * sign for turn, step in zip(start.turns, shift, strict=True))
+    partner = question.happen(other, question.core(other.role, start.core.rank, start.core.block), turns)
+    return question, start, partner
+
+
+def _releases(program: Program, site: Site, wait: Site, shift: tuple[Poly, ...]) -> bool:
+    question, waiting, setting = _pair(program, site, wait, shift, from_set=False)
+    same = equal(_flag(question, waiting), _flag(question, setting))
+    return always(program, question, [waiting.exists], both(setting.exists, same)) is Answer.IMPOSSIBLE
+
+
+def _misses_none(program: Program, site: Site, wait: Site, shift: tuple[Poly, ...]) -> bool:
+    question, setting, waiting = _pair(program, site, wait, shift, from_set=True)
+    return always(program, question, [setting.exists], waiting.exists) is Answer.IMPOSSIBLE
+
+
+def _misses_only_last(program: Program, site: Site, wait: Site, shift: tuple[Poly, ...]) -> bool:
+    """Of one launch: whether a set that releases nothing has no set behind it that releases a wait."""
+    if program.domain.names["launches"] != number(1):
+        return False
+    question, setting, waiting = _pair(program, site, wait, shift, from_set=True)
+    later = question.happen(site, setting.core)
+    turns = tuple(turn + step for turn, step in zip(later.turns, shift, strict=True))
+    released = question.happen(wait, waiting.core, turns)
+    given = [setting.exists, negation(waiting.exists), later.exists, released.exists, before(setting, later)]
+    return program.solver.ask([*question.facts(), *given]) is Answer.IMPOSSIBLE
+
+
+def _check_counters(program: Program) -> None:
+    """No two sites set, or wait for, one counter: ids that are equal after truncation."""
+    count = number(len(program.setup.profile.flag_ids))
+    for kind in (Kind.SET_FLAG, Kind.WAIT_FLAG):
+        sites = program.of_kind(kind)
+        for place, one in enumerate(sites):
+            for other in sites[place + 1 :]:
+                if one.role is not other.role:
+                    continue
+                question = Question(program)
+                core = question.core(one.role)
+                a, b = question.happen(one, core), question.happen(other, core)
+                turns = question.number("turns")
+                same = equal(_flag(question, a) - _flag(question, b), turns * count)
+                if program.solver.ask([*question.facts(), a.exists, b.exists, same]) is not Answer.IMPOSSIBLE:
+                    raise Declined(
+                        f"{other.span.place}: the same flag may be meant here and at {one.span.place}, "
+                        "which is not decided for all values"
+                    )

@@ -1,0 +1,338 @@
+"""`sweep`: is each of many configurations safe, by which rule not, and how long does it take.
+
+What depends on single cells (deadlock, flags, barriers, backlog, times) is judged on `cells.reduced`,
+the rows of memory by `quick` on the whole instance, and only where nothing failed before: the rules
+that are named are the first that fail. `answer` may say more, for all values at once. Results are
+kept by content in a folder (`sweep_cache`), so that an interrupted sweep goes on where it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
+from multiprocessing import connection, get_context, parent_process
+from os import _exit
+from threading import Thread
+
+import msgspec
+
+from ..protocol.errors import LimitError, Mc2proofError, ParameterError, UnsupportedError
+from ..protocol.evaluate import Value
+from ..protocol.parameters import check_values
+from ..protocol.program import Protocol
+from ..protocol.setup import Setup
+from ..protocol.sync import Sync, synchronise
+from ..protocol.unroll import Limits, unroll
+from .analysis import collection_paused
+from .ask import EngineDisagreement
+from .cells import reduced
+from .costs import Costs
+from .critical_path import launch_time, timed
+from .engine import Declined
+from .flag_obligations import MERGED, flag_obligations
+from .flag_range import flag_range
+from .happens_before import HappensBefore
+from .layout import extents
+from .properties import PROPERTIES, rows_for
+from .quick import judge
+from .reach import reach
+from .report import Severity, Verdict
+from .static import barrier_match, blocks_exceed_cores, flag_balance
+from .steady import steady_time
+from .sweep_cache import Cache
+
+Answers = Mapping[str, Verdict | None]
+Answer = Callable[[Protocol, Setup], Callable[[Mapping[str, Value]], Answers]]
+"""Verdicts for all values at once: of a protocol and setup, at values, by property; None: ask by instance."""
+TILES = "tile_cnt"
+SWEEP_FORMAT = 1
+"""Rises when cached results mean something else."""
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """A rule that fails; ``code`` empty where the property was answered for all values."""
+
+    property: str
+    code: str
+
+
+class Configuration(msgspec.Struct, frozen=True):
+    """What is known of one configuration; times in microseconds.
+
+    ``verdict``: safe, violated, unknown or refused (``note`` says why). ``rules``: the first that
+    fail, the binding one first. ``time_us`` of the launches, ``steady_us`` of one more tile in the
+    long run; None where it never ends, or the timings share no one order. ``parametric``: the
+    properties that were answered for all values.
+    """
+
+    values: dict[str, int]
+    verdict: str
+    rules: list[Rule] = []
+    heap_bytes: int | None = None
+    backlog: int | None = None
+    time_us: float | None = None
+    steady_us: float | None = None
+    note: str | None = None
+    parametric: list[str] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What all configurations of a sweep share. ``cross_check``: ask both ways and compare."""
+
+    protocol: Protocol
+    setup: Setup
+    costs: Costs
+    strict_ids: bool = False
+    answer: Answer | None = None
+    cross_check: bool = False
+    version: str = ""
+    cache: str | None = None
+
+    def content(self) -> str:
+        """A hash of everything that a result depends on, but for the values."""
+        parts = (SWEEP_FORMAT, self.version, self.protocol.digest(), self.strict_ids, self.cross_check)
+        parts_of_answer = "" if self.answer is None else f"{self.answer.__module__}.{self.answer.__qualname__}"
+        text = "\n".join([*map(str, parts), parts_of_answer, _plain(self.setup), _plain(self.costs)])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def sweep(
+    job: Job,
+    grid: Sequence[Mapping[str, Value]],
+    *,
+    jobs: int = 1,
+    progress: Callable[[str], None] | None = None,
+) -> list[Configuration]:
+    """The results for the values of ``grid``, in its order, whatever ``jobs`` processes do first."""
+    found = []
+    for result in _run(job, grid, jobs):
+        found.append(result)
+        if progress is not None:
+            progress(f"{len(found)} of {len(grid)} configurations")
+    return found
+
+
+def _run(job: Job, grid: Sequence[Mapping[str, Value]], jobs: int) -> Iterator[Configuration]:
+    if jobs == 1 or len(grid) < 2:
+        _start(job)
+        yield from map(_configured, grid)
+        return
+    # a fresh process each: this one may have threads, which a fork would lose
+    with ProcessPoolExecutor(jobs, get_context("spawn"), _start_process, (job,)) as pool:
+        yield from pool.map(_configured, grid, chunksize=max(1, min(16, len(grid) // (4 * jobs))))
+
+
+class _Worker:
+    """The job of this process, with what is made once for it."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.content = job.content()
+        self.cache = None if job.cache is None else Cache(job.cache, Configuration)
+        self.answers = None if job.answer is None else job.answer(job.protocol, job.setup)
+        self.steady: dict[object, float | None] = {}
+
+
+_worker: _Worker | None = None
+
+
+def _start(job: Job) -> None:
+    global _worker
+    _worker = _Worker(job)
+
+
+def _start_process(job: Job) -> None:
+    """Begin in a process of the pool, which ends with its parent, however that ends."""
+    Thread(target=_end_with_parent, daemon=True).start()
+    _start(job)
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        connection.wait([parent.sentinel])
+        _exit(1)
+
+
+def _configured(values: Mapping[str, Value]) -> Configuration:
+    worker = _worker
+    assert worker is not None
+    shown = {name: value for name, value in values.items() if isinstance(value, int)}
+    try:
+        complete = check_values(worker.job.protocol, values)
+    except ParameterError as error:
+        return Configuration(shown, "refused", note=str(error))
+    key = hashlib.sha256(f"{worker.content}\n{complete!r}\n{shown!r}".encode()).hexdigest()
+    known = None if worker.cache is None else worker.cache.get(key)
+    if known is not None:
+        return known
+    with collection_paused():
+        result = _judged(worker, shown, complete)
+    if worker.cache is not None:
+        worker.cache.put(key, result)
+    return result
+
+
+def _judged(worker: _Worker, shown: dict[str, int], values: Mapping[str, Value]) -> Configuration:
+    job = worker.job
+    try:
+        sync = synchronise(reduced(job.protocol, values, job.setup))
+        rules, order = _cell_rules(job, sync)
+        answers = {} if worker.answers is None else dict(worker.answers(values))
+        known = {name for name, verdict in answers.items() if verdict is not None}
+        rules |= {Rule(p, ""): None for p, v in answers.items() if v is Verdict.VIOLATED and p not in _named(rules)}
+        opened: str | None = None
+        left = set(rows_for(job.setup.launches)) - _OF_CELLS - known
+        if job.cross_check or order is None or (not rules and left):
+            opened = _whole(job, values, rules, answers)
+        return Configuration(
+            shown,
+            "violated" if rules else "unknown" if opened else "safe",
+            sorted(rules, key=lambda rule: list(PROPERTIES).index(rule.property)),
+            _heap(job, values),
+            None if order is None else _backlog(sync, order),
+            None if order is None else _float(launch_time(timed(sync, job.costs))),
+            None if order is None else _steady(worker, values),
+            opened,
+            [name for name in PROPERTIES if name in known],
+        )
+    except (UnsupportedError, LimitError) as error:
+        return Configuration(shown, "unknown", note=str(error))
+    except Mc2proofError as error:
+        return Configuration(shown, "refused", note=str(error))
+
+
+_OF_CELLS = frozenset({"deadlock-freedom", "flag-balance", "flag-range", "barrier-match"})
+"""The properties that are decided on one cell of each class."""
+
+
+def _named(rules: Mapping[Rule, None]) -> set[str]:
+    return {rule.property for rule in rules}
+
+
+def _cell_rules(job: Job, sync: Sync) -> tuple[dict[Rule, None], HappensBefore | None]:
+    """The rules of `_OF_CELLS` that fail, and the order, if timings share one."""
+    faults = {
+        "deadlock-freedom": blocks_exceed_cores(sync),
+        "flag-balance": flag_balance(sync),
+        "flag-range": flag_range(sync, strict_ids=job.strict_ids),
+        "barrier-match": barrier_match(sync),
+    }
+    rules = {
+        Rule(name, fault.code): None
+        for name, some in faults.items()
+        for fault in some or ()
+        if fault.severity is Severity.ERROR
+    }
+    try:
+        order = HappensBefore(sync)
+        obligations = list(flag_obligations(sync))
+        broken = [obligations[i] for i in order.violated(obligations)]
+    except Declined:
+        return rules, None
+    lossy = any(obligation.code == MERGED for obligation in broken)
+    if order.stuck() is not None and not lossy:
+        rules[Rule("deadlock-freedom", "deadlock")] = None
+    rules |= {Rule(o.property, o.code): None for o in broken if not lossy or o.property == "flag-range"}
+    return rules, order
+
+
+def _whole(
+    job: Job, values: Mapping[str, Value], rules: dict[Rule, None], answers: Answers
+) -> str | None:
+    """Add the rules that fail in the whole instance; returns why some are not known."""
+    judgement = judge(unroll(job.protocol, values, job.setup, limits=Limits()), strict_ids=job.strict_ids)
+    errors = [found for found in judgement.found if found.severity is Severity.ERROR]
+    if job.cross_check and judgement.open is None:
+        failing = {found.property for found in errors}
+        for name, verdict in answers.items():
+            if verdict in (Verdict.PROVED, Verdict.VIOLATED) and (verdict is Verdict.VIOLATED) != (name in failing):
+                raise EngineDisagreement(
+                    f"the answer for all values and happens-before disagree on {name} at {dict(values)}", None
+                )
+    rules |= {Rule(found.property, found.code): None for found in errors}
+    return judgement.open
+
+
+def _heap(job: Job, values: Mapping[str, Value]) -> int | None:
+    """The bytes of symmetric memory that are addressed; None where the instance is too large to tell."""
+    try:
+        return reach(job.protocol, values, job.setup)
+    except Declined:
+        pass
+    try:
+        instance = unroll(job.protocol, values, job.setup)
+    except LimitError:
+        return None
+    return max((extent.needed for extent in extents(instance)), default=0)
+
+
+def _backlog(sync: Sync, order: HappensBefore) -> int:
+    """The most sets of one flag that can wait to be taken, in any timing."""
+    most = 0
+    waits_of: list[int] = []
+    sets_of: list[int] = []
+    owners: list[tuple[object, int]] = []
+    taken: dict[tuple[object, int], int] = {}
+    for counter in sync.sets:
+        if counter.is_event:
+            continue
+        rises, waits = sync.rises(counter), sync.waits.get(counter, [])
+        for j, rise in enumerate(rises):
+            taken[counter, j] = 0
+            for wait in waits[:j]:
+                waits_of.append(wait.point)
+                sets_of.append(rise[-1].point)
+                owners.append((counter, j))
+    if waits_of:
+        for owner, before in zip(owners, order.ordered(waits_of, sets_of), strict=True):
+            taken[owner] += bool(before)
+    for (_, j), count in taken.items():
+        most = max(most, j + 1 - count)
+    return most
+
+
+def _float(time: object) -> float | None:
+    return None if time is None else float(time)  # type: ignore[arg-type]
+
+
+def _steady(worker: _Worker, values: Mapping[str, Value]) -> float | None:
+    """The time of one more tile in the long run, everything but the tiles as in ``values``."""
+    job = worker.job
+    if job.protocol.parameter(TILES) is None:
+        return None
+    others = {name: value for name, value in values.items() if name != TILES}
+    fixed = {n: v for n, v in others.items() if not _is_computed(job.protocol, n)}
+    key = tuple(fixed.items())
+    if key not in worker.steady:
+        depth = fixed.get("buffer_size", 1)
+        many = 4 * (depth if isinstance(depth, int) else 1) + 16
+        try:
+            instance = reduced(job.protocol, {**fixed, TILES: many}, job.setup)
+            worker.steady[key] = _float(steady_time(timed(synchronise(instance), job.costs)))
+        except (Mc2proofError, Declined):
+            worker.steady[key] = None
+    return worker.steady[key]
+
+
+def _is_computed(protocol: Protocol, name: str) -> bool:
+    parameter = protocol.parameter(name)
+    return parameter is not None and not isinstance(parameter.default, int | None)
+
+
+def _plain(item: object) -> str:
+    """``item`` as text that is the same in every process."""
+    if is_dataclass(item) and not isinstance(item, type):
+        inner = ",".join(f"{f.name}={_plain(getattr(item, f.name))}" for f in fields(item))
+        return f"{type(item).__name__}({inner})"
+    if isinstance(item, Enum):
+        return f"{type(item).__name__}.{item.name}"
+    if isinstance(item, Mapping):
+        return "{" + ",".join(sorted(f"{_plain(k)}:{_plain(v)}" for k, v in item.items())) + "}"
+    if isinstance(item, frozenset | set):
+        return "{" + ",".join(sorted(map(_plain, item))) + "}"
+    return repr(item)
