@@ -181,7 +181,8 @@ def prove(
     check_names(values, chosen)
     if shape is not None:
         chosen, values, _, _ = shaped(chosen, values, shape, facts_of(facts))
-    names, conditions = checks.several("for_all", for_all), checks.several("assume", assume)
+    names = [str(name) for name in checks.several("for_all", for_all)]
+    conditions = [str(text) for text in checks.several("assume", assume)]
     if not names:
         one_setting(chosen, values)
 

@@ -34,7 +34,7 @@ from .polynomial import Poly, number
 from .program import Program, read_program
 from .sites import Site
 from .solve import Answer
-from .study import Declined, study
+from .study import Declined, may_share, study
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Decision:
     needed. ``reason``: why it is not proved. ``nothing``: there is nothing that the property speaks of.
     """
 
-    property: str
+    name: str
     proved: bool
     condition: Formula | None = None
     exact: bool = False
@@ -239,15 +239,26 @@ class _Decider:
             if isinstance(item, Site):
                 return _open(name, f"{item.span.place}: no bound of the flag ids was found")
             conditions.append(item)
-        extra: list[Formula] = []
+        self.found.backlogs.clear()
         for site, backlog in backlogs(self.program):
             if backlog is None:
                 return _open(name, f"{site.span.place}: no bound of the sets that wait was found")
             self.found.backlogs.append(backlog)
-            fits = at_least(self.program.setup.profile.counter_cap, backlog.bound)
+        extra: list[Formula] = []
+        for backlog in self.found.backlogs:
+            fits = at_least(self.program.setup.profile.counter_cap, self.open_sets(backlog))
             if not self.follows(fits):
                 extra.append(fits)
         return self._when(name, conditions, extra)
+
+    def open_sets(self, backlog: Backlog) -> Poly:
+        """At most how many sets wait in a counter that ``backlog`` speaks of, those of other sites included."""
+        total = number(0)
+        for other in self.found.backlogs:
+            same = other.site.role is backlog.site.role
+            if other is backlog or (same and may_share(self.program, backlog.site, other.site)):
+                total = total + other.bound
+        return total
 
     def _when(self, name: str, conditions: Sequence[Condition], extra: Sequence[Formula] = ()) -> Decision:
         """Proved under the conditions that the domain does not imply."""

@@ -171,7 +171,7 @@ class _Run:
         return found
 
     def _row(self, subjects: list[str], decision: Decision, shown: Result | None) -> Result:
-        plain = Result(subjects, decision.property, Verdict.PROVED, SCOPE, [ENGINE], None, None, [])
+        plain = Result(subjects, decision.name, Verdict.PROVED, SCOPE, [ENGINE], None, None, [])
         if decision.proved:
             return plain
         if decision.nothing:

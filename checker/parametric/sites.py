@@ -152,7 +152,7 @@ class _Walk:
                 kind = Kind.WAIT_FLAG if waits else Kind.SET_FLAG
                 self.add(kind, Pipe.S if holds_core else pipe, op, position)
             case PipeBarrier(pipe=pipe):
-                drains = ALL_PIPES if pipe is Pipe.ALL else ()
+                drains: tuple[Pipe, ...] = ALL_PIPES if pipe is Pipe.ALL else ()
                 held = Pipe.S if pipe is Pipe.ALL else pipe
                 self.add(Kind.PIPE_BARRIER, held, op, position, drains=drains)
             case Barrier(function=function):

@@ -17,7 +17,7 @@ from ...protocol.expr import Expr
 from ...protocol.instance import Kind
 from ...protocol.program import Origin, Put, Quiet, Role, SetFlag, WaitFlag, Window
 from .atoms import Ring
-from .formula import Compare, Formula, both, equal, negation
+from .formula import Compare, Formula, both, either, equal, negation
 from .polynomial import Poly, never_negative, number, symbol
 from .program import Match, Program
 from .question import Happening, Question, before
@@ -214,21 +214,59 @@ def _misses_only_last(program: Program, site: Site, wait: Site, shift: tuple[Pol
 
 
 def _check_counters(program: Program) -> None:
-    """No two sites set, or wait for, one counter: ids that are equal after truncation."""
+    """Where several sites set one counter, the order of their sets is that of the waits they release.
+
+    Then the matches together pair the k-th set with the k-th wait as well. It takes sets on one pipe, waits on
+    one pipe, and none left over; sites that never mean the same counter are no matter.
+    """
+    matched = {match.set for match in program.matches}
+    for place, one in enumerate(program.matches):
+        for other in program.matches[place + 1 :]:
+            if one.wait.role is other.wait.role and not _in_one_order(program, one, other):
+                raise Declined(
+                    f"{other.set.span.place}: the flag set here may be that set at {one.set.span.place}, and "
+                    "which wait it releases is not decided for all values"
+                )
+    for site in program.of_kind(Kind.SET_FLAG):
+        for match in program.matches:
+            if site not in matched and site.role is match.set.role and may_share(program, site, match.set):
+                raise Declined(f"{site.span.place}: no wait could be matched to this set for all values")
+
+
+def may_share(program: Program, one: Site, other: Site) -> bool:
+    """Whether two sites of one role may mean the same counter of one core: ids equal after truncation."""
+    question = Question(program)
+    core = question.core(one.role)
+    a, b = question.happen(one, core), question.happen(other, core)
+    asked = [*question.facts(), a.exists, b.exists, _congruent(program, question, a, b)]
+    return program.solver.ask(asked) is not Answer.IMPOSSIBLE
+
+
+def _congruent(program: Program, question: Question, a: Happening, b: Happening) -> Formula:
     count = number(len(program.setup.profile.flag_ids))
-    for kind in (Kind.SET_FLAG, Kind.WAIT_FLAG):
-        sites = program.of_kind(kind)
-        for place, one in enumerate(sites):
-            for other in sites[place + 1 :]:
-                if one.role is not other.role:
-                    continue
-                question = Question(program)
-                core = question.core(one.role)
-                a, b = question.happen(one, core), question.happen(other, core)
-                turns = question.number("turns")
-                same = equal(_flag(question, a) - _flag(question, b), turns * count)
-                if program.solver.ask([*question.facts(), a.exists, b.exists, same]) is not Answer.IMPOSSIBLE:
-                    raise Declined(
-                        f"{other.span.place}: the same flag may be meant here and at {one.span.place}, "
-                        "which is not decided for all values"
-                    )
+    return equal(_flag(question, a) - _flag(question, b), question.number("turns") * count)
+
+
+def _in_one_order(program: Program, one: Match, other: Match) -> bool:
+    """Whether, of two events that set one counter, the first releases the first of their two waits."""
+    if one.set is other.set or one.wait is other.wait:
+        return False
+    if not may_share(program, one.set, other.set):
+        return True
+    if one.set.pipe is not other.set.pipe or one.wait.pipe is not other.wait.pipe:
+        return False
+    if not (one.balanced and other.balanced):
+        return False
+    question = Question(program)
+    core = question.core(one.set.role)
+    a, b = question.happen(one.set, core), question.happen(other.set, core)
+    receiver = question.core(one.wait.role, core.rank, core.block)
+    first, then = (
+        question.happen(match.wait, receiver, tuple(t + s for t, s in zip(h.turns, match.shift, strict=True)))
+        for match, h in ((one, a), (other, b))
+    )
+    crossed = either(
+        both(before(a, b), negation(before(first, then))), both(before(first, then), negation(before(a, b)))
+    )
+    given = [a.exists, b.exists, first.exists, then.exists, _congruent(program, question, a, b)]
+    return program.solver.ask([*question.facts(), *given, crossed]) is Answer.IMPOSSIBLE
