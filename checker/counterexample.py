@@ -26,7 +26,7 @@ from .flag_obligations import MERGED
 from .happens_before import HappensBefore
 from .obligations import NEVER, Obligation
 from .report import Counterexample, Step
-from .shrink import SMALL, shrunk
+from .shrink import SMALL, Within, shrunk
 from .smt_times import Times
 
 CONSIDERED = 50
@@ -48,22 +48,25 @@ class Failure:
 
 
 def counterexample(
-    instance: Instance, property_name: str, code: str, known: frozenset[str] | None = None
-) -> Counterexample | None:
+    instance: Instance, property_name: str, code: str, known: frozenset[str] | None = None,
+    within: Within | None = None,
+) -> Counterexample | None:  # fmt: skip
     """The shortest timing found that shows fault ``code`` of ``property_name``; None: none found.
 
     ``known``: the codes of all errors of ``instance``, which a smaller case may have as well.
+    ``within``: which cases may be shown.
     """
-    smallest = shrunk(instance, lambda candidate: _failure(candidate, property_name, code), known)
+    smallest = shrunk(instance, lambda candidate: _failure(candidate, property_name, code), known, within)
     failure = smallest.found or _failure(instance, property_name, code)
     return None if failure is None else _shown(failure, property_name, code)
 
 
 def counted(
-    instance: Instance, fails: Callable[[Instance], bool], known: frozenset[str] | None = None
-) -> Counterexample:
+    instance: Instance, fails: Callable[[Instance], bool], known: frozenset[str] | None = None,
+    within: Within | None = None,
+) -> Counterexample:  # fmt: skip
     """The smallest case at which ``fails(instance)`` holds: for faults without a timing to show."""
-    smallest = shrunk(instance, lambda candidate: fails(candidate) or None, known)
+    smallest = shrunk(instance, lambda candidate: fails(candidate) or None, known, within)
     return Counterexample(_plain(smallest.values), smallest.launches, [], [], None)
 
 

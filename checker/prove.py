@@ -22,6 +22,7 @@ from .assumptions import assumptions_of, note_on_counting
 from .properties import PROPERTIES, rows_for
 from .report import AssumptionNote, ProgramNote, Range, Report, Result, Tool, Verdict, run_setup
 from .rows import rows
+from .shrink import Within
 
 ENGINES = ("auto", "happens-before", "z3", "explore")
 """What ``engine`` may be; auto asks happens-before and Z3."""
@@ -52,11 +53,12 @@ def prove_protocols(
     engine: str = "auto",
     cross_check: bool = False,
     limits: Limits | None = None,
+    within: Within | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Decide ``properties`` (default: all) of ``protocols`` at the parameter ``values``.
 
-    Protocols with equal programs are decided once.
+    Protocols with equal programs are decided once. ``within``: which smaller cases a counterexample may show.
     Raises ParameterError and SourceError for bad input, EngineDisagreement if engines differ.
     """
     setup, limits = setup or Setup(), limits or Limits()
@@ -78,7 +80,7 @@ def prove_protocols(
         with collection_paused():
             _prove_one(
                 run, members[0], subjects, values, setup, strict_ids, chosen, engine,
-            cross_check, limits, progress or (lambda _: None),
+            cross_check, limits, within, progress or (lambda _: None),
         )  # fmt: skip
     return Report(
         tool=Tool(tool_version(), _z3_version(run.results)),
@@ -112,6 +114,7 @@ def _prove_one(
     engine: str,
     cross_check: bool,
     limits: Limits,
+    within: Within | None,
     progress: Progress,
 ) -> None:
     complete = check_values(protocol, values)
@@ -132,7 +135,9 @@ def _prove_one(
     compare(analysis, answers)
     started = time.perf_counter()
     progress("writing the report")
-    table = rows(analysis, answers, subjects, chosen, strict_ids=strict_ids, needs_z3=engine == "auto")
+    table = rows(
+        analysis, answers, subjects, chosen, strict_ids=strict_ids, needs_z3=engine == "auto", within=within
+    )
     run.results += table
     run.timed("report", started)
     _note(run, protocol, analysis, setup)

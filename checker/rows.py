@@ -19,7 +19,7 @@ from .layout import extents, layout
 from .obligations import Obligation
 from .properties import PROPERTIES, Method, Property
 from .report import Counterexample, Finding, RegionUse, Result, Severity, Verdict
-from .shrink import codes_of
+from .shrink import Within, codes_of
 from .static import Fault, barrier_match, blocks_exceed_cores, coverage, flag_balance
 
 JUDGE_DATA = frozenset(
@@ -36,9 +36,10 @@ def rows(
     *,
     strict_ids: bool,
     needs_z3: bool,
+    within: Within | None = None,
 ) -> list[Result]:
-    """One row a chosen property, in report order."""
-    builder = _Rows(analysis, answers, subjects, strict_ids, needs_z3)
+    """One row a chosen property, in report order; ``within``: which smaller cases may be shown."""
+    builder = _Rows(analysis, answers, subjects, strict_ids, needs_z3, within)
     return [builder.row(PROPERTIES[name]) for name in chosen]
 
 
@@ -50,6 +51,7 @@ class _Rows:
         subjects: list[str],
         strict_ids: bool,
         needs_z3: bool,
+        within: Within | None,
     ) -> None:
         self.analysis = analysis
         self.answers = answers
@@ -59,6 +61,7 @@ class _Rows:
         self.subjects = subjects
         self.needs_z3 = needs_z3
         self.strict_ids = strict_ids
+        self.within = within
         self.known: tuple[frozenset[str] | None] | None = None
         self.static: Mapping[str, Callable[[Analysis], list[Fault] | None]] = {
             "deadlock-freedom": lambda a: blocks_exceed_cores(a.sync),
@@ -95,7 +98,9 @@ class _Rows:
         """The row by the engines that follow a lost set, if there are any."""
         reason = f"a set can be lost ({MERGED}), and only the explorer follows what happens then"
         answers = [Answers(a.engine, reason) if a.lossy else a for a in self.answers]
-        following = _Rows(self.analysis, answers, self.subjects, self.strict_ids, self.needs_z3)
+        following = _Rows(
+            self.analysis, answers, self.subjects, self.strict_ids, self.needs_z3, self.within
+        )
         return following.row(prop)
 
     def _known(self) -> frozenset[str] | None:
@@ -159,7 +164,7 @@ class _Rows:
             found = self.static[prop.name](analyse(instance)) or []
             return any(f.code == fault.code for f in found)
 
-        return counted(self.analysis.instance, fails, self._known())
+        return counted(self.analysis.instance, fails, self._known(), self.within)
 
     def _unsupported(self, prop: Property, findings: list[Finding]) -> Result:
         """Bytes that are sent on have no stated origin; nothing that judges data can be PROVED."""
@@ -205,7 +210,7 @@ class _Rows:
             span.file,
             span.line,
             source_of("deadlock"),
-            counterexample(self.analysis.instance, prop.name, "deadlock", self._known()),
+            counterexample(self.analysis.instance, prop.name, "deadlock", self._known(), self.within),
         )
 
     def _violated_by_code(self, prop: Property) -> dict[str, list[Obligation]]:
@@ -240,7 +245,7 @@ class _Rows:
 
     def _order_finding(self, prop: Property, code: str, obligations: Sequence[Obligation]) -> Finding:
         message, span = message_of(self.analysis, obligations)
-        shown = counterexample(self.analysis.instance, prop.name, code, self._known())
+        shown = counterexample(self.analysis.instance, prop.name, code, self._known(), self.within)
         return Finding(code, Severity.ERROR, message, span.file, span.line, source_of(code), shown)
 
     def _nothing_to_say(self, prop: Property, faults: Sequence[Fault] | None) -> str | None:

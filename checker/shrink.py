@@ -21,6 +21,9 @@ from .quick import judge
 
 T = TypeVar("T")
 
+Within = Callable[[Mapping[str, Value], int], bool]
+"""Whether values, and a number of launches, may be shown: a proof for all values may assume some."""
+
 SMALL = Limits(max_events=20_000)
 """Shrinking looks at instances up to this size only."""
 
@@ -38,14 +41,18 @@ class Smallest(Generic[T]):
 
 
 def shrunk(
-    instance: Instance, find: Callable[[Instance], T | None], known: frozenset[str] | None = None
-) -> Smallest[T]:
+    instance: Instance, find: Callable[[Instance], T | None], known: frozenset[str] | None = None,
+    within: Within | None = None,
+) -> Smallest[T]:  # fmt: skip
     """The smallest launches and parameters found at which ``find`` still finds something.
 
     ``known``: the codes of the errors of ``instance``; a smaller case with others is another fault's.
+    ``within``: which cases may be shown.
     """
     values, found = dict(instance.values), None
     for launches in range(1, instance.setup.launches):
+        if within is not None and not within(values, launches):
+            continue
         setup = replace(instance.setup, launches=launches)
         fewer = _unrolled(replace(instance, setup=setup), values)
         found = None if fewer is None else find(fewer)
@@ -59,6 +66,8 @@ def shrunk(
         before = values
         for name in _shrinkable(instance.protocol, values):
             for candidate in _candidates(instance.protocol, values, name):
+                if within is not None and not within(candidate, instance.setup.launches):
+                    continue
                 smaller = _unrolled(instance, candidate)
                 if smaller is not None and not stray and _names_strangers(smaller):
                     continue

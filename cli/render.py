@@ -159,7 +159,7 @@ def _note(result: Result) -> str:
     parts = [result.reason] if result.reason else []
     if result.holds_when:
         parts.append(f"holds when {result.holds_when}")
-    if result.scope == "all":
+    if result.scope == "all" and result.verdict is Verdict.PROVED:
         parts.append("for all values")
     errors = [f.code for f in result.findings if f.severity is Severity.ERROR]
     parts += dict.fromkeys(errors)

@@ -115,11 +115,13 @@ def _first_failing(
 
 def failing(
     protocol: Protocol, setup: Setup, domain: Domain, fixed: Mapping[str, Value],
-    wanted: Mapping[str, Formula | None], *, strict_ids: bool, progress: Callable[[str], None] | None = None,
+    wanted: Mapping[str, Formula | None], most: int, *, strict_ids: bool,
+    progress: Callable[[str], None] | None = None,
 ) -> dict[str, Case]:  # fmt: skip
     """For properties of ``wanted``, values at which they fail, as far as some are found.
 
-    ``wanted`` gives a condition that they hold under, where one is known.
+    ``wanted`` gives a condition that they hold under, where one is known; ``most``: how many values are tried
+    otherwise.
     """
     found: dict[str, Case] = {}
     for name, condition in wanted.items():
@@ -130,7 +132,7 @@ def failing(
                     break
     rest = [name for name in wanted if name not in found]
     for number, case in enumerate(candidates(domain)):
-        if not rest or number == 200:
+        if not rest or number == most:
             break
         if progress is not None:
             progress(f"looking for values at which {rest[0]} fails")

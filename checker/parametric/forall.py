@@ -24,11 +24,18 @@ from ..report import AssumptionNote, ProgramNote, Range, Report, Result, Tool, V
 from .concrete import Case, failing
 from .decide import Decided, Decision, decide
 from .domain import Domain, domain_of
+from .formula import Formula
 from .sites import LAUNCHES
 from .solve import z3_version
 
 SCOPE = "all"
 """The scope of a row that speaks of every value of the domain."""
+
+CONDITIONED = frozenset({"flag-range", "layout"})
+"""Properties that hold on a part of a domain, told by a condition."""
+
+FEW, MANY = 12, 200
+"""How many values are tried before the proof, and after it."""
 
 ENGINE = "parametric"
 """The name of the engine in reports."""
@@ -134,14 +141,21 @@ class _Run:
         self.strict_ids, self.limits, self.progress = strict_ids, limits, progress
 
     def rows(self, subjects: list[str], chosen: Sequence[str]) -> list[Result]:
-        decisions = self._decisions(chosen)
+        # what fails at small values need not be asked for all: the conditions of these are of no use
+        timed = {name: None for name in chosen if name not in CONDITIONED}
+        cases = self._failing(timed, FEW)
+        decisions = self._decisions([name for name in chosen if name not in cases])
         open_ones = {name: d.condition for name, d in decisions.items() if not d.proved and not d.nothing}
-        cases = failing(
-            self.protocol, self.setup, self.domain, self.values, open_ones,
-            strict_ids=self.strict_ids, progress=self.progress,
-        )  # fmt: skip
+        cases |= self._failing(open_ones, MANY)
+        decisions |= {name: Decision(name, False) for name in cases if name not in decisions}
         shown = self._shown(cases)
         return [self._row(subjects, decisions[name], shown.get(name)) for name in chosen]
+
+    def _failing(self, wanted: Mapping[str, Formula | None], most: int) -> dict[str, Case]:
+        return failing(
+            self.protocol, self.setup, self.domain, self.values, wanted, most,
+            strict_ids=self.strict_ids, progress=self.progress,
+        )  # fmt: skip
 
     def _decisions(self, chosen: Sequence[str]) -> dict[str, Decision]:
         try:
@@ -164,11 +178,18 @@ class _Run:
             values = {**self.values, **{name: value for name, value in at.items() if name != LAUNCHES}}
             setup = replace(self.setup, launches=at.get(LAUNCHES, self.setup.launches))
             report = prove_protocols(
-                [self.protocol], values, setup, strict_ids=self.strict_ids, properties=names,
+                [self.protocol], values, setup, strict_ids=self.strict_ids, properties=names, within=self._within,
                 limits=self.limits, progress=self.progress,
             )  # fmt: skip
             found |= {row.property: row for row in report.results if row.verdict is Verdict.VIOLATED}
         return found
+
+    def _within(self, values: Mapping[str, Value], launches: int) -> bool:
+        """Whether a smaller case lies in the domain."""
+        given = {**values, LAUNCHES: launches}
+        free = {name: given[name] for name in self.domain.free}
+        numbers = {name: value for name, value in free.items() if isinstance(value, int)}
+        return len(numbers) == len(free) and self.domain.contains(numbers)
 
     def _row(self, subjects: list[str], decision: Decision, shown: Result | None) -> Result:
         plain = Result(subjects, decision.name, Verdict.PROVED, SCOPE, [ENGINE], None, None, [])
