@@ -37,6 +37,9 @@ CONDITIONED = frozenset({"flag-range", "layout"})
 FEW, MANY = 12, 200
 """How many values are tried before the proof, and after it."""
 
+RLIMIT = 10_000_000
+"""Z3's resource limit a question, unless one is given: what is proved takes less than a tenth of it."""
+
 ENGINE = "parametric"
 """The name of the engine in reports."""
 
@@ -102,6 +105,11 @@ def prove_for_all(
     )
 
 
+def _rlimit(limits: Limits) -> int:
+    """Z3's limit a question: the default is for the many questions of an instance, and far too much here."""
+    return RLIMIT if limits.rlimit == Limits().rlimit else limits.rlimit
+
+
 def _check_possible(domain: Domain) -> None:
     """Refuse assumptions that no value satisfies: everything would be proved of nothing."""
     from .solve import Answer, Solver
@@ -161,7 +169,7 @@ class _Run:
         try:
             found: Decided = decide(
                 self.protocol, self.setup, self.domain, chosen,
-                strict_ids=self.strict_ids, rlimit=self.limits.rlimit, progress=self.progress,
+                strict_ids=self.strict_ids, rlimit=_rlimit(self.limits), progress=self.progress,
             )  # fmt: skip
         except UnsupportedError as error:
             return {name: Decision(name, False, reason=str(error)) for name in chosen}

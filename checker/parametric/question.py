@@ -25,7 +25,7 @@ from .sites import Loop, Site, Step
 from .translate import Demand, Translator
 
 ROUNDS = 5
-MOST = 90
+MOST = 60
 """How many happenings are gathered at most."""
 
 LASTING = frozenset({Kind.READ, Kind.WRITE, Kind.PUT, Kind.BARRIER})
@@ -97,6 +97,7 @@ class Question:
     ahead: dict[Happening, None] = field(default_factory=dict)
     behind: dict[Happening, None] = field(default_factory=dict)
     gone: tuple[int, int] = (0, 0)
+    rounds: int = 0
     demands: list[Demand] = field(default_factory=list)
 
     # --- making ---------------------------------------------------------------------------------
@@ -188,8 +189,9 @@ class Question:
         """Go one step ahead of every claim's first and behind every claim's then; False: nothing is left."""
         ahead, behind = list(self.ahead)[self.gone[0] :], list(self.behind)[self.gone[1] :]
         self.gone = (len(self.ahead), len(self.behind))
-        if not (ahead or behind) or len(self.happenings) > MOST:
+        if not (ahead or behind) or len(self.happenings) > MOST or self.rounds == ROUNDS:
             return False
+        self.rounds += 1
         for happening in ahead:
             self.ahead |= dict.fromkeys(
                 (*self._beside(happening, 1), *self._partners(happening, Kind.SET_FLAG))

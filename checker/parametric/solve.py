@@ -36,7 +36,7 @@ class Solver:
     def ask(self, conditions: Iterable[Formula], title: str = "") -> Answer:
         """Whether ``conditions`` can hold together."""
         self.asked += 1
-        solver = z3.SolverFor("QF_LIA")
+        solver = z3.Solver()
         if self.rlimit:
             solver.set("rlimit", self.rlimit)
         names = _Names()
