@@ -19,13 +19,18 @@ def assumptions_of(
     protocol: Protocol,
     analysis: Analysis | None,
     setup: Setup,
+    *,
+    any_launches: bool = False,
 ) -> list[AssumptionNote]:
-    """The assumptions on which the verdicts about ``protocol`` rest, in a fixed order."""
+    """The assumptions on which the verdicts about ``protocol`` rest, in a fixed order.
+
+    ``any_launches``: they are about any number of launches.
+    """
     used = [s for program in protocol.programs.values() for s in statements(program)]
     notes = []
     if any(isinstance(s, Barrier) and s.function == "aclshmem_barrier_all" for s in used):
         notes.append(_barrier_note(setup.barrier_all))
-    notes += _launch_notes(setup)
+    notes += _launch_notes(setup, any_launches)
     if setup.profile.cores is None and any(isinstance(s, Barrier) for s in used):
         text = "every launched block has an AI core of its own (--cores checks it)"
         notes.append(AssumptionNote("blocks-resident", text))
@@ -49,8 +54,8 @@ def assumptions_of(
 _FAULT_TEXTS = {Injected.QUIET_TIMEOUT: "a quiet may give up and return before its requests are complete"}
 
 
-def _launch_notes(setup: Setup) -> list[AssumptionNote]:
-    if setup.launches == 1:
+def _launch_notes(setup: Setup, any_launches: bool) -> list[AssumptionNote]:
+    if setup.launches == 1 and not any_launches:
         return [
             AssumptionNote("one-launch", "one launch; what a second launch may do is not judged"),
             AssumptionNote("flags-cleared", "all flag counters are 0 when the launch begins"),
@@ -61,7 +66,7 @@ def _launch_notes(setup: Setup) -> list[AssumptionNote]:
     return [
         AssumptionNote(
             "launches",
-            f"{setup.launches} launches, one stream a rank: a rank's next begins when all its cores have "
+            f"{'any number of' if any_launches else setup.launches} launches, one stream a rank: a rank's next begins when all its cores have "
             "ended the last, on the same cores; nothing orders launches of different ranks",
         ),
         AssumptionNote("flags-cleared" if setup.flags_cleared else "flags-carried", kept),

@@ -164,9 +164,14 @@ def simplified(program: Program, conditions: Sequence[Formula]) -> Formula:
     """Their conjunction without those that the domain or the others imply, and none twice."""
     kept = list(dict.fromkeys(conditions))
     question = Question(program)
+    assumed = [
+        part
+        for whole in program.domain.conditions()
+        for part in (whole.parts if isinstance(whole, And) else (whole,))
+    ]
     for condition in list(kept):
         rest = [other for other in kept if other is not condition]
-        implied = any(_implies(other, condition, question) for other in rest)
+        implied = any(_implies(other, condition, question) for other in (*rest, *assumed))
         asked = [*question.facts(), *rest, negation(condition)]
         if implied or program.solver.ask(asked) is Answer.IMPOSSIBLE:
             kept = rest

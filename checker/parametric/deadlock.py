@@ -42,6 +42,8 @@ class Ranks:
 
 def ranks_of(program: Program) -> Ranks | None:
     """A table of ranks that grows along every edge, or None."""
+    if any(len(match.shift) > 2 for match in program.matches):
+        return None  # ranks count the turns of one loop, and cannot tell those of a loop within
     phases = _phases(program)
     if phases is None:
         return None
@@ -114,6 +116,11 @@ def _phases(program: Program) -> dict[int, int] | None:
         if not ready:
             return None
         level |= {key: max((level[b] for b in follows[key]), default=-1) + 1 for key in ready}
+    for role in program.roles:
+        mine = {stretch[site.number]: _turning(site) for site in program.sites_of(role)}
+        for key, loop in mine.items():
+            if loop is not None and any(other != key and find(other) == find(key) for other in mine):
+                return None  # turns of a loop say nothing of what stands behind the loop
     return {number: level[find(key)] for number, key in stretch.items()}
 
 

@@ -79,11 +79,17 @@ def backlogs(program: Program) -> Iterator[tuple[Site, Backlog | None]]:
     """For every set, how many of its sets can wait in one counter; None: no bound found."""
     for match in program.matches:
         yield match.set, _backlog(program, match)
+    matched = {match.set for match in program.matches}
+    for site in program.of_kind(Kind.SET_FLAG):
+        if site not in matched:  # nobody takes it: one for every turn of its loops
+            once = len(site.loops) == 1 and program.domain.names["launches"] == number(1)
+            yield site, Backlog(site, number(1)) if once else None
 
 
 def _backlog(program: Program, match: Match) -> Backlog | None:
     for distance, bound in _distances(program, match):
-        if _taken_before(program, match, distance):
+        alone = distance == bound or _apart(program, match, distance)
+        if alone and _taken_before(program, match, distance):
             return Backlog(match.set, bound)
     return None
 
@@ -104,22 +110,31 @@ def _distances(program: Program, match: Match) -> Iterator[tuple[Poly, Poly]]:
             yield size, size
 
 
-def _taken_before(program: Program, match: Match, distance: Poly) -> bool:
-    """Whether the wait for a set of the same id, at least ``distance`` turns earlier, is before the set."""
+def _earlier(program: Program, match: Match) -> tuple[Question, Happening, Happening, list[Formula]]:
+    """A set and an earlier one of the same counter, with what that means."""
     question = Question(program)
     setting = question.happen(match.set, question.core(match.set.role))
     earlier = question.happen(match.set, setting.core)
-    turns = tuple(turn + step for turn, step in zip(earlier.turns, match.shift, strict=True))
     given = [setting.exists, earlier.exists, before(earlier, setting)]
     given.append(equal(flag_of(question, setting), flag_of(question, earlier)))
-    if setting.turns:
-        same_launch = equal(earlier.turns[0], setting.turns[0])
-        far = (
-            at_least(setting.turns[-1], earlier.turns[-1] + distance)
-            if len(setting.turns) > 1
-            else same_launch
-        )
-        given.append(either(differ(earlier.turns[0], setting.turns[0]), far))
+    return question, setting, earlier, given
+
+
+def _apart(program: Program, match: Match, distance: Poly) -> bool:
+    """Whether two sets of one id are at least ``distance`` turns apart, if their other turns are equal."""
+    question, setting, earlier, given = _earlier(program, match)
+    given += [equal(a, b) for a, b in zip(setting.turns[:-1], earlier.turns[:-1], strict=True)]
+    given.append(less(setting.turns[-1], earlier.turns[-1] + distance))
+    return program.solver.ask([*question.facts(), *given]) is Answer.IMPOSSIBLE
+
+
+def _taken_before(program: Program, match: Match, distance: Poly) -> bool:
+    """Whether the wait for a set of the same id, at least ``distance`` turns earlier, is before the set."""
+    question, setting, earlier, given = _earlier(program, match)
+    turns = tuple(turn + step for turn, step in zip(earlier.turns, match.shift, strict=True))
+    if len(setting.turns) > 1:
+        outer = [differ(a, b) for a, b in zip(earlier.turns[:-1], setting.turns[:-1], strict=True)]
+        given.append(either(*outer, at_least(setting.turns[-1], earlier.turns[-1] + distance)))
     if program.solver.ask([*question.facts(), *given]) is Answer.IMPOSSIBLE:
         return True
     for core in question.others(setting.core):

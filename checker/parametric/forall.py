@@ -87,7 +87,7 @@ def prove_for_all(
         run = _Run(members[0], setup, domain, values, strict_ids, limits, progress)
         results += run.rows(subjects, chosen)
         for note in (
-            *assumptions_of(members[0], None, replace(setup, launches=several)),
+            *assumptions_of(members[0], None, setup, any_launches=LAUNCHES in free),
             NO_OVERFLOW,
             *_assumed(domain),
         ):

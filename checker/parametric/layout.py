@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from ...protocol.expr import Expr
 from ...protocol.instance import Kind
-from ...protocol.program import Put, Region, RegionKind
+from ...protocol.program import Put, Quiet, Region, RegionKind
 from .conditions import Condition, largest
 from .formula import FALSE, Formula, at_least, both, differ, either, equal, less, negation
 from .memory import Touch, put_touch, read_touch, touching, writes_of
@@ -30,6 +30,8 @@ def layout_conditions(program: Program) -> Iterator[Condition | str]:
             yield from _put(program, site, regions)
         else:
             yield from _targets(site, regions)
+    for site in program.of_kind(Kind.QUIET):
+        yield from _quiet(program, site)
     yield from _areas(program, regions)
     for region in program.protocol.regions:
         if (
@@ -148,6 +150,17 @@ def _put(program: Program, site: Site, regions: Mapping[str, Region]) -> Iterato
         yield f"{site.span.place}: the put may go to its own rank, or to none"
     if regions[put.target.region].kind is not RegionKind.SHARED:
         yield f"{site.span.place}: the put's target {put.target.region} is not symmetric"
+
+
+def _quiet(program: Program, site: Site) -> Iterator[str]:
+    question = Question(program)
+    happening = question.happen(site, question.core(site.role))
+    quiet = site.operation
+    assert isinstance(quiet, Quiet)
+    peer = question.value(happening, quiet.peer)
+    wrong = either(less(peer, 0), at_least(peer, program.domain.names["ranks"]))
+    if program.solver.ask([*question.facts(), happening.exists, wrong]) is not Answer.IMPOSSIBLE:
+        yield f"{site.span.place}: the quiet may name no rank"
 
 
 def _targets(site: Site, regions: Mapping[str, Region]) -> Iterator[str]:

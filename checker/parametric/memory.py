@@ -332,10 +332,12 @@ def _in_order(program: Program, one: Site, other: Site, across: bool) -> bool:
                 turns = [differ(x, y) for x, y in zip(a.turns, b.turns, strict=True)]
                 given.append(not_after(a, b))  # either is as good as the other
                 if one.share:  # the shares of different blocks of one window are disjoint
-                    given.append(same_core(a.core, b.core))
-                    given.append(either(*turns))
-                else:
-                    given.append(either(negation(same_core(a.core, b.core)), *turns))
+                    moved = (
+                        differ(first.extent.offset, second.extent.offset),
+                        differ(first.extent.bytes, second.extent.bytes),
+                    )
+                    given.append(either(same_core(a.core, b.core), *moved))
+                given.append(either(negation(same_core(a.core, b.core)), *turns))
             if program.solver.ask([*question.facts(), *given]) is Answer.IMPOSSIBLE:
                 continue
             pairs = [((a, a.end), (b, b.begin)), ((b, b.end), (a, a.begin))]

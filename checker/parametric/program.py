@@ -7,12 +7,14 @@ declined with a reason, and nothing is proved of it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ...protocol.errors import UnsupportedError
+from ...protocol.expr import Expr, Var, variables
 from ...protocol.instance import Kind
 from ...protocol.profile import STREAM_ORDER
-from ...protocol.program import Protocol, Role
+from ...protocol.program import Origin, Protocol, Put, Quiet, Role, SetFlag, WaitFlag, Window
 from ...protocol.setup import Setup
 from ...protocol.unroll import barrier_forms, launched_roles
 from .domain import Domain
@@ -59,6 +61,39 @@ class Program:
         return [s for s in self.of_kind(Kind.BARRIER) if s.barrier is not STREAM_ORDER]
 
 
+def numbers_of(site: Site) -> Iterator[Expr]:
+    """The expressions of an operation, but for those of its windows."""
+    match site.operation:
+        case SetFlag(flag=flag) | WaitFlag(flag=flag):
+            yield flag
+        case Put(peer=peer, target=target, source=source, bytes=size):
+            yield from (peer, target.offset, source.offset, size)
+        case Quiet(peer=peer):
+            yield peer
+
+
+def numbers_in(window: Window) -> Iterator[Expr]:
+    """Those of a window, but for its guard."""
+    yield from (window.address.offset, window.bytes)
+    if isinstance(window.origin, Origin):
+        yield from (window.origin.rank, window.origin.address.offset)
+
+
+def _check_alike(sites: Sequence[Site]) -> None:
+    """Refuse AIVs of one block that differ, or that write: one of them is looked at for all."""
+    for site in sites:
+        if site.role is Role.AIV and site.kind in (Kind.PUT, Kind.QUIET, Kind.WRITE):
+            raise UnsupportedError("what is written by several AIVs a block, for all values,", site.span)
+        bounds = [(bound, loop.span) for loop in site.loops for bound in (loop.start, loop.stop)]
+        guards = [(guard.condition, guard.span) for guard in site.guards]
+        inner = [(expr, site.span) for expr in numbers_of(site)]
+        for window in site.windows:
+            inner += [(expr, site.span) for expr in (window.guard, *numbers_in(window))]
+        for expr, span in (*bounds, *guards, *inner):
+            if any(isinstance(v, Var) and v.name == "sub" for v in variables(expr)):
+                raise UnsupportedError("what differs among several AIVs a block, for all values,", span)
+
+
 _HANDLED_MODES = frozenset({2})
 
 
@@ -70,6 +105,8 @@ def read_program(protocol: Protocol, setup: Setup, domain: Domain, rlimit: int) 
     forms = barrier_forms(protocol, setup)
     roles = tuple(launched_roles(protocol, forms))
     sites = sites_of(protocol, setup, forms, roles)
+    if protocol.vectors_per_cube > 1:
+        _check_alike(sites)
     for site in sites:
         mode = getattr(site.operation, "mode", None)
         if site.kind in (Kind.SET_FLAG, Kind.WAIT_FLAG) and mode not in _HANDLED_MODES:

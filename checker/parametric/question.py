@@ -93,6 +93,7 @@ class Question:
     happenings: list[Happening] = field(default_factory=list)
     cores: list[Core] = field(default_factory=list)
     places: list[Formula] = field(default_factory=list)
+    given: dict[Core, Formula] = field(default_factory=dict)
     fresh: int = 0
     ahead: dict[Happening, None] = field(default_factory=dict)
     behind: dict[Happening, None] = field(default_factory=dict)
@@ -108,15 +109,25 @@ class Question:
         return symbol(f"{name}#{self.fresh}")
 
     def core(self, role: Role, rank: Poly | None = None, block: Poly | None = None, sub: int = 0) -> Core:
-        """A core of ``role``; any rank and block unless given."""
-        names = self.program.domain.names
+        """A core of ``role``; any rank and block unless given.
+
+        Whether there is a core at a given place is not known: its happenings exist only where there is.
+        """
+        known = {place for core in self.cores for place in (core.rank, core.block)}
+        free = [rank is None, block is None]
         rank = self.number("rank") if rank is None else rank
         block = self.number("block") if block is None else block
         found = Core(role, rank, block, sub)
         if found not in self.cores:
+            conditions: list[Formula] = []
+            for place, count, chosen in zip((rank, block), ("ranks", "blocks"), free, strict=True):
+                within = [at_least(place, 0), less(place, self.program.domain.names[count])]
+                if chosen:
+                    self.places += within
+                elif not (place in known and set(within) <= set(self.places)):
+                    conditions += within
+            self.given[found] = conjunction(conditions)
             self.cores.append(found)
-            self.places += [at_least(rank, 0), less(rank, names["ranks"])]
-            self.places += [at_least(block, 0), less(block, names["blocks"])]
         return found
 
     def happen(self, site: Site, core: Core, turns: tuple[Poly, ...] | None = None) -> Happening:
@@ -148,6 +159,7 @@ class Question:
         names |= {"rank": core.rank, "block": core.block, "sub": number(core.sub)}
         translator = self.translator_in(names, site)
         parts = translator.path
+        parts.append(self.given.get(core, TRUE))
         for depth, (loop, turn) in enumerate(zip(site.loops, turns, strict=True), 1):
             start = translator.value(loop.start)
             parts += [at_least(turn, 0), less(start + turn * loop.step, translator.value(loop.stop))]
@@ -168,8 +180,10 @@ class Question:
         highs: dict[str, list[Poly]] = {}
         for core in self.cores:
             for place, count in ((core.rank, names["ranks"]), (core.block, names["blocks"])):
-                for name in place.symbols:
-                    highs.setdefault(name, []).append(count - 1)
+                if at_least(place, 0) in self.places and len(place.terms) == 1:
+                    (name,) = place.symbols
+                    if place == symbol(name) and less(place, count) in self.places:
+                        highs.setdefault(name, []).append(count - 1)
         for happening in happenings:
             for name, high in upper_bounds(happening.exists):
                 highs.setdefault(name, []).append(high)

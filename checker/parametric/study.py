@@ -13,13 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...protocol.expr import Expr
 from ...protocol.instance import Kind
-from ...protocol.program import Origin, Put, Quiet, Role, SetFlag, WaitFlag, Window
+from ...protocol.program import Role, SetFlag, WaitFlag
 from .atoms import Ring
 from .formula import Compare, Formula, both, either, equal, negation
 from .polynomial import Poly, never_negative, number, symbol
-from .program import Match, Program
+from .program import Match, Program, numbers_in, numbers_of
 from .question import Happening, Question, before
 from .sites import Site
 from .solve import Answer
@@ -53,12 +52,12 @@ def _check_arithmetic(program: Program) -> None:
         happening = question.happen(site, question.core(site.role))
         translator = question.translator(happening)
         translator.path.append(happening.exists)
-        for expr in _numbers_of(site):
+        for expr in numbers_of(site):
             translator.value(expr)
         for window in site.windows:
             condition = translator.condition(window.guard)
             with translator.under(condition):
-                for expr in _numbers_in(window):
+                for expr in numbers_in(window):
                     translator.value(expr)
         for demand in (*question.demands, *translator.demands):
             if not _met(program, question, happening, demand):
@@ -70,23 +69,6 @@ def _met(program: Program, question: Question, happening: Happening, demand: Dem
         return demand.wanted.op == ">="
     asked = [*question.facts(), demand.path, negation(demand.wanted)]
     return program.solver.ask(asked) is Answer.IMPOSSIBLE
-
-
-def _numbers_of(site: Site) -> Iterator[Expr]:
-    """The expressions of an operation, but for those of its windows."""
-    match site.operation:
-        case SetFlag(flag=flag) | WaitFlag(flag=flag):
-            yield flag
-        case Put(peer=peer, target=target, source=source, bytes=size):
-            yield from (peer, target.offset, source.offset, size)
-        case Quiet(peer=peer):
-            yield peer
-
-
-def _numbers_in(window: Window) -> Iterator[Expr]:
-    yield from (window.address.offset, window.bytes)
-    if isinstance(window.origin, Origin):
-        yield from (window.origin.rank, window.origin.address.offset)
 
 
 def _check_barriers(program: Program) -> None:

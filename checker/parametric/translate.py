@@ -58,7 +58,9 @@ class Translator:
             case Element(array=array):
                 raise UnsupportedError(f"array {array} for all values", self.span)
             case Cast(operand=operand):
-                return self._fitted(self.value(operand), expr, operand.type)
+                return self._narrowed(
+                    self._fitted(self.value(operand), expr, operand.type), expr, operand.type
+                )
             case Unary(op="-", operand=operand):
                 return self._fitted(-self.value(operand), expr, CType.I64)
             case Unary():
@@ -113,6 +115,14 @@ class Translator:
         if not expr.type.signed and (source.signed or isinstance(expr, Unary | Binary)):
             wanted = at_least(poly, 0)
             if wanted != TRUE and any(factor < 0 for _, factor in poly.terms):
+                self.demands.append(Demand(conjunction(self.path), wanted, str(expr), self.span))
+        return poly
+
+    def _narrowed(self, poly: Poly, expr: Expr, source: CType) -> Poly:
+        """``poly`` in a type of 8 or 16 bits, which is no mere matter of overflow: it has to fit."""
+        if expr.type.bits < min(source.bits, 32):
+            wanted = both(at_least(poly, expr.type.low), at_least(expr.type.high, poly))
+            if wanted != TRUE:
                 self.demands.append(Demand(conjunction(self.path), wanted, str(expr), self.span))
         return poly
 
@@ -193,9 +203,9 @@ def _is_power(size: int | None) -> bool:
 
 
 _OPERATORS: dict[str, Callable[[Translator, Expr, Poly, Poly], Poly]] = {
-    "+": lambda t, e, a, b: a + b,
+    "+": lambda t, e, a, b: t._fitted(a + b, e, CType.I64),
     "-": Translator._subtracted,
-    "*": lambda t, e, a, b: a * b,
+    "*": lambda t, e, a, b: t._fitted(a * b, e, CType.I64),
     "/": Translator._divided,
     "%": Translator._remainder,
     "&": Translator._masked,

@@ -37,7 +37,9 @@ def test_arithmetic_is_that_of_numbers(a: Poly, b: Poly, values: tuple[int, ...]
 
 
 @given(polys(), monomials, st.integers(1, 3))
-def test_a_quotient_and_its_remainder_make_the_whole(poly: Poly, stride: tuple[str, ...], factor: int) -> None:
+def test_a_quotient_and_its_remainder_make_the_whole(
+    poly: Poly, stride: tuple[str, ...], factor: int
+) -> None:
     quotient, remainder = poly.split(stride, factor)
     assert quotient * Poly(((stride, factor),)) + remainder == poly
 

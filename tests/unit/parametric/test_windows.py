@@ -12,7 +12,7 @@ from mc2proof.checker.parametric.polynomial import Bounds, number, symbol
 from mc2proof.checker.parametric.windows import Extent, overlap
 
 R, T, S = symbol("ranks"), symbol("tiles"), symbol("size")
-A, B, I, J = symbol("a"), symbol("b"), symbol("i"), symbol("j")
+A, B, P, Q = symbol("a"), symbol("b"), symbol("i"), symbol("j")
 BOUNDS = {
     "ranks": Bounds(number(1)),
     "tiles": Bounds(number(1)),
@@ -22,11 +22,11 @@ BOUNDS = {
 }
 
 CASES = [
-    (Extent(I * R * S + A * S, S), Extent(J * R * S + B * S, S), equal(I, J), equal(A, B)),
-    (Extent(A * T * 8, T * 8), Extent(B * T * 8 + J * 8, number(8)), equal(A, B), TRUE),
-    (Extent(T * R * S + A, number(1)), Extent(J * R * S + B * S, S), FALSE, FALSE),
-    (Extent(I * 4, number(4)), Extent(J * 4 + 4, number(4)), equal(I, J + 1), TRUE),
-    (Extent(I * 3, number(4)), Extent(J * 3, number(4)), TRUE, TRUE),
+    (Extent(P * R * S + A * S, S), Extent(Q * R * S + B * S, S), equal(P, Q), equal(A, B)),
+    (Extent(A * T * 8, T * 8), Extent(B * T * 8 + Q * 8, number(8)), equal(A, B), TRUE),
+    (Extent(T * R * S + A, number(1)), Extent(Q * R * S + B * S, S), FALSE, FALSE),
+    (Extent(P * 4, number(4)), Extent(Q * 4 + 4, number(4)), equal(P, Q + 1), TRUE),
+    (Extent(P * 3, number(4)), Extent(Q * 3, number(4)), TRUE, TRUE),
 ]
 
 
