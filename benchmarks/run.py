@@ -15,12 +15,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from mc2proof.checker.costs import DEFAULT
+from mc2proof.checker.critical_path import launch_time, timed
 from mc2proof.checker.prove import prove_protocols
+from mc2proof.checker.quick import judge
+from mc2proof.checker.sweep import Job, sweep
 from mc2proof.fuzz.search import runner_of, search, sized
 from mc2proof.fuzz.timings import Pct
 from mc2proof.protocol.builtin import ring_all_to_all
 from mc2proof.protocol.instance import Instance
 from mc2proof.protocol.machine import Machine
+from mc2proof.protocol.setup import Setup
+from mc2proof.protocol.sync import synchronise
 from mc2proof.protocol.unroll import unroll
 
 
@@ -97,6 +103,33 @@ def fuzzing() -> float:
     return TIMINGS / search(ring_all_to_all(), {"ranks": 2, "tile_cnt": 8}, examples=500).rate
 
 
+def swept(judged: Callable[[Sequence[dict[str, int]]], object]) -> Callable[[], float]:
+    """Seconds for 24 configurations of the built-in protocol on 4 ranks."""
+    grid = [
+        {"ranks": 4, "buffer_size": depth, "tile_cnt": tiles}
+        for depth in (1, 3, 4, 8)
+        for tiles in range(4, 64, 10)
+    ]
+
+    def measure() -> float:
+        started = time.perf_counter()
+        judged(grid)
+        return time.perf_counter() - started
+
+    return measure
+
+
+def by_sweep(grid: Sequence[dict[str, int]]) -> object:
+    """All of ``grid`` in one process, with times."""
+    return sweep(Job(ring_all_to_all(), Setup(), DEFAULT), grid)
+
+
+def by_instance(grid: Sequence[dict[str, int]]) -> object:
+    """The same, each unrolled, judged and timed as a whole."""
+    instances = [unroll(ring_all_to_all(), values) for values in grid]
+    return [(judge(one), launch_time(timed(synchronise(one), DEFAULT))) for one in instances]
+
+
 TIMINGS = 100
 LARGE = {"ranks": 8, "blocks": 8, "tile_cnt": 32}
 
@@ -111,6 +144,8 @@ ROWS = (
     Row("100 timings, 2 ranks x 8 tiles", "the Machine", timings(by_machine)),
     Row("100 timings, 2 ranks x 8 tiles", "the numpy model", timings(by_model)),
     Row("100 timings, 2 ranks x 8 tiles", "mc2proof fuzz", fuzzing),
+    Row("24 configurations of 4 ranks", "sweep", swept(by_sweep)),
+    Row("24 configurations of 4 ranks", "instance by instance", swept(by_instance)),
     Row("whole process", "mc2proof --help", process("--help")),
     Row("whole process", "mc2proof prove (4 ranks x 8 tiles)", process("prove")),
 )  # fmt: skip

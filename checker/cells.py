@@ -16,11 +16,11 @@ Used by `sweep`; the tests compare it with whole instances.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..protocol.evaluate import Value, evaluate
 from ..protocol.cinteger import CType
+from ..protocol.evaluate import Value, evaluate
 from ..protocol.expr import Element, Expr, Var, VarKind, children, variables
 from ..protocol.instance import Instance
 from ..protocol.parameters import check_values
@@ -54,6 +54,7 @@ Cell = tuple[tuple[int, int], ...]
 
 _CORE = ("rank", "block", "sub")
 _Core = tuple[int, int, int]
+_Named = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +65,34 @@ class CellClass:
     count: int
 
 
-def reduced(
-    protocol: Protocol, values: Mapping[str, Value], setup: Setup, *, limits: Limits | None = None
-) -> Instance:
-    """The instance with one cell of every class. Raises what `unroll` raises."""
-    complete = check_values(protocol, values)
-    keep = {place for found in classes(protocol, complete, setup) for place in found.kept}
-    return unroll(protocol, complete, setup, limits=limits, keep=keep)
+class Cells:
+    """Makes instances of one protocol with one cell of every class, for many values."""
+
+    def __init__(self, protocol: Protocol, setup: Setup) -> None:
+        self.protocol, self.setup = protocol, setup
+        self.found: dict[tuple[Value, ...], list[CellClass]] = {}
+        programs = protocol.programs.values()
+        told = [e for program in programs for e in (*_control(program), *_peers(program))]
+        computes = [c for program in programs for c in _computes(program)]
+        told += [w.guard for compute in computes for w in compute.reads]
+        tainted = _tainted(protocol)
+        parts = [part for e in told for part in _parts_of(e, tainted)]
+        parts += [*(c.segments for c in computes), *(g for c in computes for w in c.reads for g in [w.guard])]
+        used = {_name(v) for e in parts for v in variables(e)} | {"ranks", "blocks"}
+        self.used = [p.name for p in protocol.parameters if p.name in used]
+
+    def reduced(self, values: Mapping[str, Value], *, limits: Limits | None = None) -> Instance:
+        """The instance with one cell of every class. Raises what `unroll` raises."""
+        complete = check_values(self.protocol, values)
+        keep = {place for found in self.classes(complete) for place in found.kept}
+        return unroll(self.protocol, complete, self.setup, limits=limits, keep=keep)
+
+    def classes(self, values: Mapping[str, Value]) -> list[CellClass]:
+        """`classes` at complete ``values``."""
+        key = tuple(values[name] for name in self.used)
+        if key not in self.found:
+            self.found[key] = classes(self.protocol, values, self.setup)
+        return self.found[key]
 
 
 def classes(protocol: Protocol, values: Mapping[str, Value], setup: Setup) -> list[CellClass]:
@@ -127,11 +149,10 @@ class _Identity:
         self.tainted = _tainted(protocol)
         self.control = {role: self._parts(_control(program)) for role, program in protocol.programs.items()}
         self.computes = {role: _computes(program) for role, program in protocol.programs.items()}
-        self.peers = {
-            role: [s.peer for s in statements(program) if isinstance(s, Put | Quiet)]
-            for role, program in protocol.programs.items()
-        }
+        self.peers = {role: list(_peers(program)) for role, program in protocol.programs.items()}
         self.memory: dict[object, object] = {}
+        self.uses: dict[tuple[int, ...], tuple[int, ...]] = {}
+        self.patterns: dict[tuple[bool, ...], int] = {}
 
     def of(self, cell: Cell) -> object:
         """Equal for cells that are alike."""
@@ -150,7 +171,7 @@ class _Identity:
         users: dict[tuple[int, object], int] = {}
         for role, peers in self.peers.items():
             for peer in peers:
-                if not self._is_fixed(peer):
+                if not _is_fixed(peer):
                     return False
                 for rank in range(_number(self.values, "ranks")):
                     for block in range(_number(self.values, "blocks")):
@@ -167,42 +188,29 @@ class _Identity:
     def _queues(self, role: Role, core: _Core) -> Iterator[object]:
         for peer in self.peers[role]:
             # a peer that changes on the way: nothing is known, no other core is like this one
-            yield self._value(peer, core) if self._is_fixed(peer) else core
-
-    def _is_fixed(self, expr: Expr) -> bool:
-        """Whether ``expr`` has one value throughout a core's program."""
-        return all(self._is_known(v) for v in variables(expr))
-
-    def _is_known(self, v: Var | Element) -> bool:
-        if isinstance(v, Element):
-            return v.kind is VarKind.PARAMETER
-        return v.kind is VarKind.PARAMETER or (v.kind is VarKind.IDENTITY and v.name in _CORE)
+            yield self._value(peer, core) if _is_fixed(peer) else core
 
     def _parts(self, found: Iterable[Expr]) -> list[Expr]:
         """The largest parts of expressions that depend on identities (and parameters) alone."""
         parts: dict[Expr, None] = {}
         for expr in found:
-            for part in self._within(expr):
+            for part in _parts_of(expr, self.tainted):
                 parts.setdefault(part)
         return list(parts)
 
-    def _within(self, expr: Expr) -> Iterator[Expr]:
-        used = list(variables(expr))
-        if any(_name(v) in self.tainted for v in used):
-            yield from _ITSELF
-        elif any(isinstance(v, Var) and _is_core(v) for v in used):
-            if self._is_fixed(expr):
-                yield expr
-            else:
-                for inner in children(expr):
-                    yield from self._within(inner)
-
     def _value(self, expr: Expr, core: _Core) -> object:
-        used = frozenset(v.name for v in variables(expr) if isinstance(v, Var) and _is_core(v))
-        named = tuple((name, i) for name, i in zip(_CORE, core, strict=True) if name in used)
-        return self._remembered((expr, named), expr, named)
+        return self._remembered(expr, self._named([expr], core))
 
-    def _remembered(self, key: object, expr: Expr, named: Iterable[tuple[str, int]]) -> object:
+    def _named(self, found: Sequence[Expr], core: _Core) -> _Named:
+        """Those identities of ``core`` that one of ``found`` uses, which stay alive as long as this does."""
+        key = tuple(map(id, found))
+        if key not in self.uses:
+            used = {_name(v) for expr in found for v in variables(expr)}
+            self.uses[key] = tuple(i for i, name in enumerate(_CORE) if name in used)
+        return tuple((_CORE[i], core[i]) for i in self.uses[key])
+
+    def _remembered(self, expr: Expr, named: _Named) -> object:
+        key = (id(expr), named)
         if key not in self.memory:
             try:
                 self.memory[key] = evaluate(expr, {**self.values, **dict(named)})
@@ -214,27 +222,49 @@ class _Identity:
         """In which segments ``compute`` reads anything; the identity where that is not known."""
         guards = [window.guard for window in compute.reads]
         inner = {compute.segment.name}
-        for v in (v for guard in guards for v in variables(guard)):
-            if not self._is_known(v) and _name(v) not in inner:
-                return core if self._parts(guards) else None
-        if not self._is_fixed(compute.segments):
-            return core if self._parts(guards) else None
-        count = self._value(compute.segments, core)
+        unknown = any(not _is_known(v) and _name(v) not in inner for g in guards for v in variables(g))
+        if unknown or not _is_fixed(compute.segments):
+            return core if self._parts([*guards, compute.segments]) else None
+        named = self._named([*guards, compute.segments], core)
+        key = (id(compute), named)
+        if key not in self.memory:
+            self.memory[key] = self._segments(compute, guards, named)
+        return self.memory[key]
+
+    def _segments(self, compute: Compute, guards: Sequence[Expr], named: _Named) -> object:
+        count = self._remembered(compute.segments, named)
         if not isinstance(count, int):
-            return core
-        named = tuple(zip(_CORE, core, strict=True))
-        used = {_name(v) for guard in guards for v in variables(guard)}
-        known = tuple((name, i) for name, i in named if name in used)
-        return tuple(
-            any(
-                self._remembered((guard, known, s), guard, (*known, (compute.segment.name, s)))
-                for guard in guards
-            )
+            return named
+        read = tuple(
+            any(self._remembered(guard, (*named, (compute.segment.name, s))) for guard in guards)
             for s in range(count)
         )
+        return self.patterns.setdefault(read, len(self.patterns))
 
 
 _ITSELF: tuple[Expr, ...] = tuple(Var(name, CType.I64, VarKind.IDENTITY) for name in _CORE)
+
+
+def _parts_of(expr: Expr, tainted: frozenset[str]) -> Iterator[Expr]:
+    """The largest parts of ``expr`` that depend on identities (and parameters) alone."""
+    used = list(variables(expr))
+    if any(_name(v) in tainted for v in used):
+        yield from _ITSELF
+    elif any(isinstance(v, Var) and _is_core(v) for v in used):
+        if _is_fixed(expr):
+            yield expr
+        else:
+            for inner in children(expr):
+                yield from _parts_of(inner, tainted)
+
+
+def _is_fixed(expr: Expr) -> bool:
+    """Whether ``expr`` has one value throughout a core's program."""
+    return all(map(_is_known, variables(expr)))
+
+
+def _is_known(v: Var | Element) -> bool:
+    return v.kind is VarKind.PARAMETER or (isinstance(v, Var) and _is_core(v))
 
 
 def _is_core(v: Var) -> bool:
@@ -263,6 +293,10 @@ def _control(program: Block) -> Iterator[Expr]:
                 yield from (window.guard, window.bytes)
             case Compute(segments=segments):
                 yield segments
+
+
+def _peers(program: Block) -> Iterator[Expr]:
+    return (s.peer for s in statements(program) if isinstance(s, Put | Quiet))
 
 
 def _computes(program: Block) -> list[Compute]:

@@ -67,15 +67,20 @@ def load_costs(path: Path) -> Costs:
     known = [f.name for f in fields(Costs)]
     for name in table:
         if name not in known:
-            raise ParameterError(name, None, f"{path} has a cost of no such name (there are {', '.join(known)})")
+            names = ", ".join(known)
+            raise ParameterError(name, None, f"{path} has a cost of no such name (there are {names})")
     return Costs(**{name: _number(path, name, value) for name, value in table.items()})
 
 
 def _number(path: Path, name: str, value: object) -> Fraction:
-    fine = isinstance(value, int | Decimal) and not isinstance(value, bool)
-    if not fine or not Decimal(value).is_finite() or abs(Decimal(value)) > 10**12:  # type: ignore[arg-type]
+    if isinstance(value, bool) or not isinstance(value, int | Decimal) or not _is_usual(value):
         raise ParameterError(name, repr(value), f"must be a number, at most 10^12 ({path})")
-    number = Fraction(value)  # type: ignore[arg-type]
+    number = Fraction(value)
     if number < 0 or (number == 0 and "bandwidth" in name):
-        raise ParameterError(name, str(value), f"must be {'above 0' if number == 0 else 'at least 0'} ({path})")
+        least = "above 0" if number == 0 else "at least 0"
+        raise ParameterError(name, str(value), f"must be {least} ({path})")
     return number
+
+
+def _is_usual(value: int | Decimal) -> bool:
+    return Decimal(value).is_finite() and abs(Decimal(value)) <= 10**12

@@ -15,8 +15,22 @@ import numpy.typing as npt
 from ..protocol.cinteger import CType, fits
 from ..protocol.evaluate import Value, evaluate
 from ..protocol.expr import Binary, Call, Cast, Const, Expr, Select, Unary, Var, VarKind, variables
-from ..protocol.program import Block, Compute, For, If, Protocol, Put, Read, RegionKind, Role, Window, Write
-from ..protocol.program import Address, Assign, While
+from ..protocol.program import (
+    Address,
+    Assign,
+    Block,
+    Compute,
+    For,
+    If,
+    Protocol,
+    Put,
+    Read,
+    RegionKind,
+    Role,
+    While,
+    Window,
+    Write,
+)
 from ..protocol.setup import Setup
 from .engine import Declined
 
@@ -31,9 +45,7 @@ def reach(protocol: Protocol, values: Mapping[str, Value], setup: Setup) -> int:
 
 
 class _Reach:
-    def __init__(
-        self, protocol: Protocol, values: Mapping[str, Value], setup: Setup, role: Role
-    ) -> None:
+    def __init__(self, protocol: Protocol, values: Mapping[str, Value], setup: Setup, role: Role) -> None:
         self.program = protocol.programs[role]
         self.values = values
         self.shared = {r.name for r in protocol.regions if r.kind is RegionKind.SHARED}
@@ -118,19 +130,19 @@ class _Reach:
     def _value(self, expr: Expr) -> Array:
         match expr:
             case Const(value=value):
-                return self._small(value, value, np.full((1,) * _AXES, value, object), expr.type)
+                return self._small(value)
             case Var(name=name) if name in self.open:
                 return self.open[name]
             case Var(name=name, kind=VarKind.PARAMETER):
                 number = self.values[name]
                 assert isinstance(number, int)
-                return self._small(number, number, np.full((1,) * _AXES, number, object), CType.I64)
+                return self._small(number)
             case Cast(operand=operand, type=CType.BOOL):
-                return (self._value(operand) != 0).astype(np.int64)
+                return np.asarray(self._value(operand) != 0, np.int64)
             case Cast(operand=operand):
                 return self._in_type(self._value(operand), expr.type)
             case Unary(op="!", operand=operand):
-                return (self._value(operand) == 0).astype(np.int64)
+                return np.asarray(self._value(operand) == 0, np.int64)
             case Unary(op="-", operand=operand):
                 return self._in_type(-self._value(operand), expr.type)
             case Select(condition=condition, then=then, other=other):
@@ -142,10 +154,10 @@ class _Reach:
         raise Declined("an expression that is evaluated one by one")
 
     @staticmethod
-    def _small(low: int, high: int, items: Any, ctype: CType) -> Array:
-        if max(abs(low), abs(high)) >= _HUGE:
+    def _small(value: int) -> Array:
+        if abs(value) >= _HUGE:
             raise Declined("a value beyond 62 bits")
-        return np.asarray(items, np.int64)
+        return np.full((1,) * _AXES, value, np.int64)
 
     @staticmethod
     def _in_type(items: Array, ctype: CType) -> Array:

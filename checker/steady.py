@@ -2,7 +2,8 @@
 
 The order of an instance with many tiles is folded: points of equal statements and cores become one
 node, and an edge carries how many tiles it reaches back. Every cycle of it is a dependency that
-repeats; the one with the most time a tile sets the pace. Exact in fractions. Used by `sweep`; the
+repeats; the one with the most time a tile sets the pace. What happens once for all tiles (one request
+for the scales of all of them) is in the critical path, not here. Exact in fractions. Used by `sweep`; the
 tests compare it with how the critical path grows.
 """
 

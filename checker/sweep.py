@@ -28,7 +28,7 @@ from ..protocol.sync import Sync, synchronise
 from ..protocol.unroll import Limits, unroll
 from .analysis import collection_paused
 from .ask import EngineDisagreement
-from .cells import reduced
+from .cells import Cells
 from .costs import Costs
 from .critical_path import launch_time, timed
 from .engine import Declined
@@ -95,8 +95,8 @@ class Job:
     def content(self) -> str:
         """A hash of everything that a result depends on, but for the values."""
         parts = (SWEEP_FORMAT, self.version, self.protocol.digest(), self.strict_ids, self.cross_check)
-        parts_of_answer = "" if self.answer is None else f"{self.answer.__module__}.{self.answer.__qualname__}"
-        text = "\n".join([*map(str, parts), parts_of_answer, _plain(self.setup), _plain(self.costs)])
+        asked = "" if self.answer is None else f"{self.answer.__module__}.{self.answer.__qualname__}"
+        text = "\n".join([*map(str, parts), asked, _plain(self.setup), _plain(self.costs)])
         return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -132,6 +132,7 @@ class _Worker:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.content = job.content()
+        self.cells = Cells(job.protocol, job.setup)
         self.cache = None if job.cache is None else Cache(job.cache, Configuration)
         self.answers = None if job.answer is None else job.answer(job.protocol, job.setup)
         self.steady: dict[object, float | None] = {}
@@ -180,11 +181,13 @@ def _configured(values: Mapping[str, Value]) -> Configuration:
 def _judged(worker: _Worker, shown: dict[str, int], values: Mapping[str, Value]) -> Configuration:
     job = worker.job
     try:
-        sync = synchronise(reduced(job.protocol, values, job.setup))
+        sync = synchronise(worker.cells.reduced(values))
         rules, order = _cell_rules(job, sync)
         answers = {} if worker.answers is None else dict(worker.answers(values))
         known = {name for name, verdict in answers.items() if verdict is not None}
-        rules |= {Rule(p, ""): None for p, v in answers.items() if v is Verdict.VIOLATED and p not in _named(rules)}
+        named = {rule.property for rule in rules}
+        failing = [name for name, verdict in answers.items() if verdict is Verdict.VIOLATED]
+        rules |= {Rule(name, ""): None for name in failing if name not in named}
         opened: str | None = None
         left = set(rows_for(job.setup.launches)) - _OF_CELLS - known
         if job.cross_check or order is None or (not rules and left):
@@ -208,10 +211,6 @@ def _judged(worker: _Worker, shown: dict[str, int], values: Mapping[str, Value])
 
 _OF_CELLS = frozenset({"deadlock-freedom", "flag-balance", "flag-range", "barrier-match"})
 """The properties that are decided on one cell of each class."""
-
-
-def _named(rules: Mapping[Rule, None]) -> set[str]:
-    return {rule.property for rule in rules}
 
 
 def _cell_rules(job: Job, sync: Sync) -> tuple[dict[Rule, None], HappensBefore | None]:
@@ -241,21 +240,28 @@ def _cell_rules(job: Job, sync: Sync) -> tuple[dict[Rule, None], HappensBefore |
     return rules, order
 
 
-def _whole(
-    job: Job, values: Mapping[str, Value], rules: dict[Rule, None], answers: Answers
-) -> str | None:
+def _whole(job: Job, values: Mapping[str, Value], rules: dict[Rule, None], answers: Answers) -> str | None:
     """Add the rules that fail in the whole instance; returns why some are not known."""
-    judgement = judge(unroll(job.protocol, values, job.setup, limits=Limits()), strict_ids=job.strict_ids)
+    try:
+        instance = unroll(job.protocol, values, job.setup, limits=Limits())
+    except LimitError as error:
+        return str(error)
+    judgement = judge(instance, strict_ids=job.strict_ids)
     errors = [found for found in judgement.found if found.severity is Severity.ERROR]
     if job.cross_check and judgement.open is None:
         failing = {found.property for found in errors}
         for name, verdict in answers.items():
-            if verdict in (Verdict.PROVED, Verdict.VIOLATED) and (verdict is Verdict.VIOLATED) != (name in failing):
+            if verdict in _SAID and _SAID[verdict] != (name in failing):
                 raise EngineDisagreement(
-                    f"the answer for all values and happens-before disagree on {name} at {dict(values)}", None
+                    f"the answer for all values and happens-before disagree on {name} at {dict(values)}",
+                    None,
                 )
     rules |= {Rule(found.property, found.code): None for found in errors}
     return judgement.open
+
+
+_SAID: Mapping[Verdict | None, bool] = {Verdict.PROVED: False, Verdict.VIOLATED: True}
+"""Whether a property fails, of the answers that `judge` can be compared with."""
 
 
 def _heap(job: Job, values: Mapping[str, Value]) -> int | None:
@@ -312,7 +318,7 @@ def _steady(worker: _Worker, values: Mapping[str, Value]) -> float | None:
         depth = fixed.get("buffer_size", 1)
         many = 4 * (depth if isinstance(depth, int) else 1) + 16
         try:
-            instance = reduced(job.protocol, {**fixed, TILES: many}, job.setup)
+            instance = worker.cells.reduced({**fixed, TILES: many})
             worker.steady[key] = _float(steady_time(timed(synchronise(instance), job.costs)))
         except (Mc2proofError, Declined):
             worker.steady[key] = None

@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from mc2proof.protocol.program import Window as Window
     from mc2proof.protocol.replay import Replay as Replay
     from mc2proof.protocol.replay import replay as replay
+    from mc2proof.sweeping import sweep as sweep
+    from mc2proof.swept import Sweep as Sweep
 
     __version__: str
 
@@ -63,6 +65,8 @@ _NAMES = {
     "mc2proof.checker.minimize": ("Minimized",),
     "mc2proof.checker.plan": ("Plan",),
     "mc2proof.minimizing": ("minimize",),
+    "mc2proof.sweeping": ("sweep",),
+    "mc2proof.swept": ("Sweep",),
     "mc2proof.face": ("load", "plan", "prove"),
     "mc2proof.checker.ask": ("EngineDisagreement",),
     "mc2proof.checker.report": (

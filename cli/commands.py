@@ -191,6 +191,64 @@ def minimize(
 
 @mc2proof_group.command()
 @options.sources
+@options.swept
+@options.hardware
+@output_file
+def sweep(
+    sources: tuple[str, ...],
+    ranks: str | None,
+    buffer_size: str | None,
+    tile_cnt: str | None,
+    shape: str | None,
+    settings: tuple[str, ...],
+    form: str,
+    output: str | None,
+    **rest: Any,
+) -> int:
+    """Judge many configurations: which are safe, by which rule not, and how long a launch takes.
+
+    A range is 1..16, 1..64:4 (every fourth) or a list of these. Times are a prediction, the critical
+    path of the order at the given costs. The rules named are the first that fail; prove decides one
+    configuration fully.
+
+    Exit codes: 0 answered, 2 refused, 3 the sources use what is not supported.
+    """
+    from mc2proof import face, sweeping, swept
+    from mc2proof.inputs import files_read, spare_inputs
+    from mc2proof.output import progress, to_stdout, writer
+    from mc2proof.shape import parse_shape
+    from mc2proof.text import line
+    from mc2proof.values import merge, parse_setting
+
+    given = {"ranks": ranks, "buffer_size": buffer_size, "tile_cnt": tile_cnt}
+    axes = {
+        name: swept.parse_range(f"--{name.replace('_', '-')}", text)
+        for name, text in given.items()
+        if text is not None
+    }
+    reading = {name: rest.pop(name) for name in _READING}
+    rest["settings"] = merge(("--set", *parse_setting(text)) for text in settings)
+    rest["jobs"] = options.processors() if rest["jobs"] is None else rest["jobs"]
+    spare_inputs(output, (*sources, *filter(None, [rest["costs"]])), reading["facts"])
+    if shape is not None:
+        rest |= {"shape": parse_shape(shape), "facts": reading["facts"]}
+    write = writer(output)
+    with progress() as tell:
+        protocols = face.load(*sources, **(reading if shape is None else _read_with(sources, reading)))
+        spare_inputs(output, files_read(protocols))
+        result = sweeping.sweep(axes, protocols, progress=tell, **rest)
+    if form == "json":
+        write([line(result.to_json())])
+    else:
+        forms = {"text": swept.render_sweep, "csv": swept.sweep_csv, "html": swept.sweep_html}
+        write(forms[form](result))
+    if output is not None:
+        to_stdout([(*swept.sweep_summary(result), *line(f"; written to {output}"))])
+    return 0
+
+
+@mc2proof_group.command()
+@options.sources
 @options.parameters
 @options.to_run
 @options.timings

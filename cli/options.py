@@ -224,6 +224,36 @@ explained = together(
 )
 """How the results of a device are judged."""
 
+swept = together(
+    click.option("--ranks", metavar="RANGE", help="Processing elements."),
+    click.option("--buffer-size", metavar="RANGE", help="Depths of the ring of buffers."),
+    click.option("--tile-cnt", metavar="RANGE", help="Tiles."),
+    click.option("--shape", metavar="M,K,N", help="Compute the tiles and sizes by the host program's rules."),
+    click.option("--blocks", type=int, metavar="N", help="Blocks launched on each rank.  [default: ranks]"),
+    settings,
+    click.option("--costs", metavar="FILE", help="TOML with what operations cost. Default: made-up costs."),
+    click.option("--cache", metavar="DIR", help="Keep results there: an interrupted sweep goes on from it."),
+    click.option("--jobs", type=int, metavar="N", help="Processes.  [default: as many as processors]"),
+    click.option(
+        "--format",
+        "form",
+        type=Choice(["text", "json", "csv", "html"]),
+        default="text",
+        show_default=True,
+        help="Of the result.",
+    ),
+)
+"""Which configurations, at what costs."""
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    import os
+
+    count = getattr(os, "sched_getaffinity", None)
+    return len(count(0)) if count is not None else os.cpu_count() or 1
+
+
 output_file = click.option(
     "--output", metavar="FILE", help="Write the result there, and only its last line here."
 )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from mc2proof.checker.growth import Limit, Reach
 from mc2proof.checker.plan import Derived, Heap, Plan, PlanFinding
-from mc2proof.text import BLANK, Line, Piece, heading, indented, line, table, with_places
+from mc2proof.text import BLANK, Line, Piece, heading, indented, line, size_text, table, with_places
 
 STYLES = {"error": "bold red", "warning": "yellow"}
-_UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
 def render_plan(plan: Plan) -> list[Line]:
@@ -31,14 +30,6 @@ def render_plan(plan: Plan) -> list[Line]:
 def plan_summary(plan: Plan) -> Line:
     """The largest safe values in one line."""
     return line("largest safe: ", ", ".join(f"{r.parameter} {_largest(r).text}" for r in plan.reach))
-
-
-def size_text(count: int) -> str:
-    """``4 MiB`` where that is exact, else ``17,301,504 B``."""
-    for unit, name in _UNITS:
-        if count and count % unit == 0:
-            return f"{count // unit} {name}"
-    return f"{count:,} B"
 
 
 def _head(plan: Plan) -> list[list[str]]:

@@ -22,6 +22,7 @@ class Piece(NamedTuple):
 
 Line = tuple[Piece, ...]
 BLANK: Line = ()
+_UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
 def line(*pieces: str | Piece) -> Line:
@@ -42,6 +43,14 @@ def indented(lines: Sequence[Line], by: int = 2) -> list[Line]:
 def plain(lines: Sequence[Line]) -> str:
     """``lines`` without styles and trailing spaces, each ended."""
     return "".join("".join(piece.text for piece in pieces).rstrip() + "\n" for pieces in lines)
+
+
+def size_text(count: int) -> str:
+    """``4 MiB`` where that is exact, else ``17,301,504 B``."""
+    for unit, name in _UNITS:
+        if count and count % unit == 0:
+            return f"{count // unit} {name}"
+    return f"{count:,} B"
 
 
 def width(pieces: Line) -> int:

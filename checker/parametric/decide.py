@@ -266,7 +266,7 @@ class _Decider:
         if whole == TRUE:
             return _proved(name)
         if whole == FALSE:
-            return _open(name, "it fails for all values")
+            return _open(name, "no values were found for which it holds")
         kept = whole.parts if isinstance(whole, And) else (whole,)
         exact = all(any(c.exact for c in conditions if c.formula == part) for part in kept)
         codes = tuple(dict.fromkeys(condition.code for condition in conditions))

@@ -17,8 +17,8 @@ from ...protocol.expr import Expr
 from ...protocol.parameters import check_values
 from ...protocol.program import Parameter, Protocol, Span
 from .atoms import Atoms
-from .formula import Formula, at_least, both, differ, either, equal, less
-from .polynomial import Bounds, Poly, number, symbol
+from .formula import Compare, Formula, at_least, both, differ, either, equal, less
+from .polynomial import Bounds, Poly, never_negative, number, symbol
 from .sites import LAUNCHES
 from .translate import Translator
 
@@ -148,14 +148,17 @@ def _complete(
     check_values(protocol, {**values, **samples})  # names, types and domains of what is given
     waiting = [p for p in protocol.parameters if p.name not in names]
     while waiting:
-        later = [p for p in waiting if not _given(p, names, values, atoms)]
+        later = [p for p in waiting if not _given(p, names, ranges, values, atoms)]
         if len(later) == len(waiting):
             raise ParameterError(later[0].name, None, "no value given")
         waiting = later
     return dict(values)
 
 
-def _given(parameter: Parameter, names: dict[str, Poly], values: Mapping[str, Value], atoms: Atoms) -> bool:
+def _given(
+    parameter: Parameter, names: dict[str, Poly], ranges: Mapping[str, tuple[int, int | None]],
+    values: Mapping[str, Value], atoms: Atoms,
+) -> bool:  # fmt: skip
     name = parameter.name
     if name in values:
         value = values[name]
@@ -171,7 +174,13 @@ def _given(parameter: Parameter, names: dict[str, Poly], values: Mapping[str, Va
         if not used <= names.keys():
             return False
         nowhere = Span(f"<default of {name}>", 0)
-        names[name] = Translator(names, atoms, frozenset(), nowhere).value(parameter.default)
+        translator = Translator(names, atoms, frozenset(), nowhere)
+        names[name] = translator.value(parameter.default)
+        lows = {free: Bounds(number(low)) for free, (low, _) in ranges.items()}
+        for demand in translator.demands:  # C would compute something else
+            wanted = demand.wanted
+            if not (isinstance(wanted, Compare) and wanted.op == ">=" and never_negative(wanted.poly, lows)):
+                raise ParameterError(name, None, f"its default {demand.text} may wrap around: give a value")
     elif name == "blocks" and "ranks" in names:
         names[name] = names["ranks"]
     else:

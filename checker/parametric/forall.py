@@ -24,7 +24,7 @@ from ..report import AssumptionNote, ProgramNote, Range, Report, Result, Tool, V
 from .concrete import Case, failing
 from .decide import Decided, Decision, decide
 from .domain import Domain, domain_of
-from .formula import Formula
+from .formula import Formula, either, equal
 from .sites import LAUNCHES
 from .solve import z3_version
 
@@ -114,7 +114,12 @@ def _check_possible(domain: Domain) -> None:
     """Refuse assumptions that no value satisfies: everything would be proved of nothing."""
     from .solve import Answer, Solver
 
-    if Solver(0).ask(domain.conditions()) is Answer.IMPOSSIBLE:
+    conditions = domain.conditions()
+    impossible = Solver(0).ask(conditions) is Answer.IMPOSSIBLE
+    for power in domain.powers:  # each alone: the solver does not know what a power of two is
+        sizes = either(*(equal(power, 1 << exponent) for exponent in range(64)))
+        impossible = impossible or Solver(0).ask([*conditions, sizes]) is Answer.IMPOSSIBLE
+    if impossible:
         texts = ", ".join(a.text for a in domain.assumptions)
         raise ParameterError("assume", repr(texts), "no value satisfies it")
 

@@ -169,7 +169,10 @@ def _candidate(question: Question, site: Site, reader: Happening, touch: Touch, 
     common = min(len(site.loops), len(reader.site.loops))
     turns = reader.turns[:common] + (number(0),) * (len(site.loops) - common)
     if site.kind is not Kind.PUT:
-        return question.happen(site, reader.core, turns)
+        core = reader.core
+        if site.role is not core.role:
+            core = question.core(site.role, core.rank, core.block)
+        return question.happen(site, core, turns)
     block = (touch.rank, number(0), reader.core.block, touch.origin[0])[place]
     return question.happen(site, question.core(site.role, touch.origin[0], block), turns)
 
