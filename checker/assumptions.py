@@ -63,10 +63,11 @@ def _launch_notes(setup: Setup, any_launches: bool) -> list[AssumptionNote]:
     kept = "all flag counters are 0 when a launch begins"
     if not setup.flags_cleared:
         kept = "all flag counters are 0 at first; what a launch leaves in them is there in the next"
+    many = "any number of" if any_launches else str(setup.launches)
     return [
         AssumptionNote(
             "launches",
-            f"{'any number of' if any_launches else setup.launches} launches, one stream a rank: a rank's next begins when all its cores have "
+            f"{many} launches, one stream a rank: a rank's next begins when all its cores have "
             "ended the last, on the same cores; nothing orders launches of different ranks",
         ),
         AssumptionNote("flags-cleared" if setup.flags_cleared else "flags-carried", kept),

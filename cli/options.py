@@ -167,7 +167,7 @@ all_values = together(
         "--assume",
         multiple=True,
         metavar="TEXT",
-        help='With --for-all: only values for which it holds, "tile_cnt <= 16" or "X power of 2" (repeatable).',
+        help='With --for-all: of these values only, "tile_cnt <= 16" or "X power of 2" (repeatable).',
     ),
 )
 """For all values of what."""

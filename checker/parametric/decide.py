@@ -169,6 +169,8 @@ class _Decider:
                 return _open(
                     name, f"{site.span.place}: nothing seen delivers what is read from {window.address}"
                 )
+            if delivered_twice(supply):  # the reader needs the later of the two as well
+                return _open(name, f"{site.span.place}: {window.address} may be delivered twice")
             if not read_before_write(supply):
                 return _open(name, f"{site.span.place}: may read {window.address} before it has arrived")
         return _proved(name)
@@ -252,7 +254,7 @@ class _Decider:
         return self._when(name, conditions, extra)
 
     def open_sets(self, backlog: Backlog) -> Poly:
-        """At most how many sets wait in a counter that ``backlog`` speaks of, those of other sites included."""
+        """How many sets wait at most in a counter that ``backlog`` speaks of, those of other sites too."""
         total = number(0)
         for other in self.found.backlogs:
             same = other.site.role is backlog.site.role

@@ -40,6 +40,8 @@ FEW, MANY = 12, 200
 RLIMIT = 10_000_000
 """Z3's resource limit a question, unless one is given: what is proved takes less than a tenth of it."""
 
+STRICT = "the condition may be stricter than needed"
+
 ENGINE = "parametric"
 """The name of the engine in reports."""
 
@@ -191,8 +193,8 @@ class _Run:
             values = {**self.values, **{name: value for name, value in at.items() if name != LAUNCHES}}
             setup = replace(self.setup, launches=at.get(LAUNCHES, self.setup.launches))
             report = prove_protocols(
-                [self.protocol], values, setup, strict_ids=self.strict_ids, properties=names, within=self._within,
-                limits=self.limits, progress=self.progress,
+                [self.protocol], values, setup, strict_ids=self.strict_ids, properties=names,
+                within=self._within, limits=self.limits, progress=self.progress,
             )  # fmt: skip
             found |= {row.property: row for row in report.results if row.verdict is Verdict.VIOLATED}
         return found
@@ -214,7 +216,7 @@ class _Run:
         if shown is not None:
             return msgspec.structs.replace(
                 plain, verdict=Verdict.VIOLATED, engines=shown.engines, holds_when=when,
-                reason=None if when is None or decision.exact else "the condition may be stricter than needed",
+                reason=None if when is None or decision.exact else STRICT,
                 findings=shown.findings,
             )  # fmt: skip
         return msgspec.structs.replace(

@@ -198,8 +198,8 @@ def _misses_only_last(program: Program, site: Site, wait: Site, shift: tuple[Pol
 def _check_counters(program: Program) -> None:
     """Where several sites set one counter, the order of their sets is that of the waits they release.
 
-    Then the matches together pair the k-th set with the k-th wait as well. It takes sets on one pipe, waits on
-    one pipe, and none left over; sites that never mean the same counter are no matter.
+    Then the matches together pair the k-th set with the k-th wait as well. It takes sets on one pipe, waits
+    on one pipe, and none left over; sites that never mean the same counter are no matter.
     """
     matched = {match.set for match in program.matches}
     for place, one in enumerate(program.matches):

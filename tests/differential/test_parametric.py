@@ -1,7 +1,7 @@
 """Proofs for all values against happens-before at single values, on random protocols.
 
 What is PROVED for all values holds at 50 random ones, what has a condition holds where that is satisfied
-and, where it is called exact, fails just outside it; what is VIOLATED fails at the values shown. 30
+and, where it is called exact, fails just outside it; what is VIOLATED fails at the values shown. 10
 protocols, 300 with ``-m long``; the seed is fixed.
 """
 
@@ -252,9 +252,9 @@ def confirm(one: Drawn, tally: Counter[str]) -> None:
 
 
 def test_for_all_values_and_at_single_ones() -> None:
-    tally = compared(30, 5, 6)
-    assert min(tally["proved"], tally["open"], tally["cases"] // 4) >= 60, tally
-    assert min(tally["conditioned"], tally["confirmed"]) >= 4, tally
+    tally = compared(10, 5, 2)
+    assert min(tally["proved"], tally["open"], tally["cases"] // 10) >= 15, tally
+    assert min(tally["conditioned"], tally["confirmed"]) >= 2, tally
 
 
 @pytest.mark.long

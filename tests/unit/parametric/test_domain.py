@@ -38,7 +38,8 @@ def test_assumptions(assume: str, inside: dict[str, int], outside: dict[str, int
 @pytest.mark.parametrize(
     "assume",
     ["tile_cnt", "tiles <= 4", "tile_cnt <=", "not tile_cnt < 3", "k power of 2", "x power of 2",
-     "tile_cnt / 2 < 3", "tile_cnt == min(2, ranks)", "tile_cnt in (1, 2)", "", "tile_cnt < 2.5", "tile_cnt < True"],
+     "tile_cnt / 2 < 3", "tile_cnt == min(2, ranks)", "tile_cnt in (1, 2)", "", "tile_cnt < 2.5",
+     "tile_cnt < True"],
 )  # fmt: skip
 def test_assumptions_that_cannot_be_read(assume: str) -> None:
     with pytest.raises(ParameterError):
