@@ -376,7 +376,12 @@ def delivered_twice(supply: Supply) -> bool:
                 written.origin[2] - written.extent.offset
             )
             same = both(shared, equal(written.origin[0], supply.touch.origin[0]), writer.exists)
-            right = both(same, equal(delta.substitute(solved(same)), 0))
+            sources = overlap(  # digit by digit, which tells more than the difference of two products
+                Extent(supply.touch.origin[2], supply.touch.extent.bytes),
+                Extent(written.origin[2], written.extent.bytes),
+                question.bounds(supply.reader, writer),
+            )
+            right = both(same, sources, equal(delta.substitute(solved(same)), 0))
             given = [
                 supply.reader.exists,
                 writer.exists,
