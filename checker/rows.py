@@ -98,9 +98,7 @@ class _Rows:
         """The row by the engines that follow a lost set, if there are any."""
         reason = f"a set can be lost ({MERGED}), and only the explorer follows what happens then"
         answers = [Answers(a.engine, reason) if a.lossy else a for a in self.answers]
-        following = _Rows(
-            self.analysis, answers, self.subjects, self.strict_ids, self.needs_z3, self.within
-        )
+        following = _Rows(self.analysis, answers, self.subjects, self.strict_ids, self.needs_z3, self.within)
         return following.row(prop)
 
     def _known(self) -> frozenset[str] | None:

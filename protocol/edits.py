@@ -1,7 +1,7 @@
 """Editing programs: places in them, and edits as data that `edited` carries out.
 
 `checker.minimize` takes synchronisations out this way, `checker.edit_list` proposes mends. All places
-are those of the protocol as it was, so edits combine in any order. (`fuzz.mutants` makes random faults.)
+are those of the protocol as it was, so edits combine in any order. (`fuzz.mutations` makes random faults.)
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from mc2proof.checker.properties import rows_for
 from mc2proof.checker.quick import judge
 from mc2proof.checker.report import Report, Severity, Verdict
 from mc2proof.fuzz.bases import BASES
-from mc2proof.fuzz.mutants import mutate
+from mc2proof.fuzz.mutations import mutate
 from mc2proof.protocol.builder import ProtocolBuilder, segment_index, window
 from mc2proof.protocol.errors import Mc2proofError, UnsupportedError
 from mc2proof.protocol.expr import Expr, both
