@@ -12,7 +12,7 @@ from .conditions import Condition, is_needed, largest, suffices, within
 from .formula import Formula, at_least, both, differ, either, equal, less
 from .memory import ordered
 from .polynomial import Poly, number, symbol
-from .program import Match, Program
+from .program import Match, Program, flag_number
 from .question import Happening, Question, before
 from .sites import Site
 from .solve import Answer
@@ -30,7 +30,7 @@ def flag_of(question: Question, happening: Happening) -> Poly:
     """The id of a set or wait."""
     operation = happening.site.operation
     assert isinstance(operation, SetFlag | WaitFlag)
-    return question.value(happening, operation.flag)
+    return question.value(happening, flag_number(operation))
 
 
 def taken_ids(program: Program, site: Site) -> frozenset[int]:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ...protocol.cinteger import CType
 from ...protocol.errors import UnsupportedError
-from ...protocol.expr import Expr, Var, variables
+from ...protocol.expr import Cast, Expr, Var, variables
 from ...protocol.instance import Kind
 from ...protocol.profile import STREAM_ORDER
 from ...protocol.program import Origin, Protocol, Put, Quiet, Role, SetFlag, WaitFlag, Window
@@ -61,11 +62,23 @@ class Program:
         return [s for s in self.of_kind(Kind.BARRIER) if s.barrier is not STREAM_ORDER]
 
 
+def flag_number(operation: SetFlag | WaitFlag) -> Expr:
+    """The id of a set or wait without the conversions around it.
+
+    The hardware keeps the low bits of an id, so a narrower type changes no counter; an id that the type
+    cuts short lies outside the domain of ids before.
+    """
+    expr = operation.flag
+    while isinstance(expr, Cast) and expr.type is not CType.BOOL:
+        expr = expr.operand
+    return expr
+
+
 def numbers_of(site: Site) -> Iterator[Expr]:
     """The expressions of an operation, but for those of its windows."""
     match site.operation:
-        case SetFlag(flag=flag) | WaitFlag(flag=flag):
-            yield flag
+        case SetFlag() | WaitFlag():
+            yield flag_number(site.operation)
         case Put(peer=peer, target=target, source=source, bytes=size):
             yield from (peer, target.offset, source.offset, size)
         case Quiet(peer=peer):

@@ -18,7 +18,7 @@ from ...protocol.program import Role, SetFlag, WaitFlag
 from .atoms import Ring
 from .formula import Compare, Formula, both, either, equal, negation
 from .polynomial import Poly, never_negative, number, symbol
-from .program import Match, Program, numbers_in, numbers_of
+from .program import Match, Program, flag_number, numbers_in, numbers_of
 from .question import Happening, Question, before
 from .sites import Site
 from .solve import Answer
@@ -125,7 +125,7 @@ def _match_of(program: Program, wait: Site) -> Match:
 def _flag(question: Question, happening: Happening) -> Poly:
     operation = happening.site.operation
     assert isinstance(operation, SetFlag | WaitFlag)
-    return question.value(happening, operation.flag)
+    return question.value(happening, flag_number(operation))
 
 
 def _shifts(program: Program, site: Site, wait: Site) -> Iterator[tuple[Poly, ...]]:

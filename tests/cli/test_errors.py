@@ -14,7 +14,7 @@ USAGE = {
     "not a number": (("prove", "--ranks", "x"), "Invalid value for '--ranks': 'x' is not a valid integer."),
     "engine": (
         ("prove", "--engine", "z"),
-        "is not one of auto, happens-before, z3, explore; did you mean z3?",
+        "is not one of auto, happens-before, z3, explore, parametric; did you mean z3?",
     ),
     "barrier": (("prove", "--barrier-all", "vex"), "'vex' is not one of vec, mix, soft; did you mean vec?"),
     "format": (("prove", "--format", "jso"), "did you mean json?"),

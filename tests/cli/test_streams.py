@@ -33,7 +33,7 @@ def test_output_file_is_replaced_whole_and_keeps_its_mode(run: Callable, tmp_pat
     assert run("prove", "--ranks", 0, "--output", "report.json").returncode == 2
     assert target.read_text() == "old"
     assert run("prove", "--format", "json", "--output", "report.json").returncode == 0
-    assert json.loads(target.read_text())["schema_version"] == 2
+    assert json.loads(target.read_text())["schema_version"] == 3
     assert target.stat().st_mode & 0o777 == 0o640
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
 

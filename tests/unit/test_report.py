@@ -64,7 +64,7 @@ def test_the_json_has_the_published_keys_in_their_order() -> None:
         "schema_version", "tool", "program", "parameters", "profile", "setup", "assumptions", "results",
         "timing",
     ]  # fmt: skip
-    assert data["schema_version"] == 2
+    assert data["schema_version"] == 3
     assert list(data["tool"]) == ["version", "z3"]
     assert list(data["program"]) == ["digest", "files"]
     assert list(data["assumptions"][0])[:2] == ["code", "text"]
