@@ -151,6 +151,7 @@ def test_mends(name: str) -> None:
     assert answer.safe_sets == []
 
 
+@pytest.mark.long
 def test_two_faults_take_two_edits() -> None:
     protocol = ring_all_to_all()
     answer = minimize(without(protocol, found(protocol, Barrier)[0], *found(protocol, Quiet)), tile_cnt=5)
