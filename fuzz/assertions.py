@@ -19,7 +19,7 @@ from .kinds import KINDS
 from .numerics import parse_dtypes
 from .reproduction import Reproduce
 from .search import Found, run_one, search
-from .sizes import checked_protocol, checked_setup, checked_values
+from .sizes import checked_protocol, checked_setup, checked_values, checked_whole
 from .timings import TIMINGS, Timing
 
 DEFAULTS: Mapping[str, Value] = {"ranks": 2, "buffer_size": 2, "tile_cnt": 6}
@@ -65,8 +65,8 @@ def assert_matches_golden(
         _one_of("timing", timing, TIMINGS)
     if inputs is not None:
         _one_of("inputs", inputs, KINDS)
-    _whole("examples", examples, 1)
-    _whole("seed", seed, 0)
+    checked_whole("examples", examples, 1)
+    checked_whole("seed", seed, 0)
     if not isinstance(dtype, str):
         raise ParameterError("dtype", repr(dtype), "must be the formats of A and B, as 'e4m3:e5m2'")
     if reproduce is not None and not (callable(reproduce) and isinstance(timing, str)):
@@ -120,8 +120,3 @@ def _sources(protocol: Protocol) -> str:
 def _one_of(name: str, value: object, known: Mapping[str, object]) -> None:
     if not isinstance(value, str) or value not in known:
         raise ParameterError(name, repr(value), f"must be one of {', '.join(known)}")
-
-
-def _whole(name: str, value: object, low: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < low:
-        raise ParameterError(name, repr(value), f"must be an integer from {low}")

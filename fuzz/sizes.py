@@ -143,6 +143,12 @@ def checked_setup(setup: object) -> None:
         raise ParameterError("setup", _short(setup), "must be a Setup, as mc2proof.fuzz.Setup(launches=2)")
 
 
+def checked_whole(name: str, value: object, low: int) -> None:
+    """Raises ParameterError unless ``value`` is an integer from ``low``."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < low:
+        raise ParameterError(name, repr(value), f"must be an integer from {low}")
+
+
 def _short(value: object, most: int = 60) -> str:
     text = " ".join(repr(value).split())
     return text if len(text) <= most else f"{text[:most]}..."

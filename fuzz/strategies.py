@@ -21,7 +21,7 @@ from .kinds import KINDS, make_inputs
 from .matrices import Geometry, Inputs
 from .mutations import Mutant, mutate
 from .numerics import FP8, Dtypes
-from .sizes import sized
+from .sizes import checked_whole, sized
 from .timings import SEEDS, TIMINGS, Pct, Preempt, Timing, Uniform
 
 LEAST: Mapping[str, int] = {"ranks": 2, "buffer_size": 1, "tile_cnt": 1}
@@ -51,7 +51,7 @@ def parameters(
         _own(name, strategy, of)
     most = {"ranks": max_ranks, "buffer_size": max_buffer_size, "tile_cnt": max_tile_cnt}
     for name, value in most.items():
-        _whole(f"max_{name}", value, LEAST[name])
+        checked_whole(f"max_{name}", value, LEAST[name])
     free = [name for name in most if name not in given]
     if of is None:
         return st.fixed_dictionaries({**{n: st.integers(LEAST[n], most[n]) for n in free}, **given})
@@ -89,7 +89,7 @@ def interleavings(*, kind: str = "pct", steps: int = 400) -> st.SearchStrategy[T
     it of an instance). Only ``preempt`` uses it: a switch that comes later than the run ends is none.
     """
     _one_of("kind", kind, TIMINGS)
-    _whole("steps", steps, 1)
+    checked_whole("steps", steps, 1)
     seeds = st.integers(0, SEEDS - 1)
     if kind == "pct":
         return st.builds(Pct, changes=st.integers(0, MOST_CHANGES), seed=seeds)
@@ -143,7 +143,7 @@ def mutants(*, of: Protocol, changes: int = 1) -> st.SearchStrategy[Mutant]:
     """``of`` with ``changes`` statements changed at random; most of them show in some timing, not all."""
     if not isinstance(of, Protocol):
         raise ParameterError("of", repr(of), "must be a Protocol")
-    _whole("changes", changes, 1)
+    checked_whole("changes", changes, 1)
     if not any(of.programs.values()):
         raise ParameterError("of", of.name, "has no statement to change")
 
@@ -156,8 +156,3 @@ def mutants(*, of: Protocol, changes: int = 1) -> st.SearchStrategy[Mutant]:
 def _one_of(name: str, value: object, known: Mapping[str, object]) -> None:
     if not isinstance(value, str) or value not in known:
         raise ParameterError(name, repr(value), f"must be one of {', '.join(known)}")
-
-
-def _whole(name: str, value: object, low: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < low:
-        raise ParameterError(name, repr(value), f"must be an integer from {low}")

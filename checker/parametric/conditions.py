@@ -15,7 +15,6 @@ from .polynomial import Poly, never_negative, number, symbol
 from .program import Program
 from .question import Happening, Question, upper_bounds
 from .sites import Site
-from .solve import Answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +81,7 @@ def within(highs: Iterable[Poly], limit: Poly | int) -> Formula:
 
 def suffices(question: Question, happening: Happening, condition: Formula, bad: Formula) -> bool:
     """Whether no event passes the limit where ``condition`` holds."""
-    asked = [*question.facts(), happening.exists, condition, bad]
-    return question.program.solver.ask(asked) is Answer.IMPOSSIBLE
+    return question.excludes(happening.exists, condition, bad)
 
 
 def is_needed(program: Program, site: Site, condition: Formula, bad: Poly, id_of: object) -> bool:
@@ -104,8 +102,7 @@ def is_needed(program: Program, site: Site, condition: Formula, bad: Poly, id_of
     turns = (*(number(0) for _ in probe.turns[:-1]), bad - base)
     witness = question.happen(site, core, turns)
     same = equal(id_of(question, witness), bad)
-    domain = [*question.facts(), negation(condition)]
-    return program.solver.ask([*domain, negation(both(witness.exists, same))]) is Answer.IMPOSSIBLE
+    return question.implies([negation(condition)], both(witness.exists, same))
 
 
 def _base(atom: object, turn: str) -> Poly | None:
@@ -172,8 +169,7 @@ def simplified(program: Program, conditions: Sequence[Formula]) -> Formula:
     for condition in list(kept):
         rest = [other for other in kept if other is not condition]
         implied = any(_implies(other, condition, question) for other in (*rest, *assumed))
-        asked = [*question.facts(), *rest, negation(condition)]
-        if implied or program.solver.ask(asked) is Answer.IMPOSSIBLE:
+        if implied or question.implies(rest, condition):
             kept = rest
     return conjunction(kept)
 

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 
 from ...protocol.instance import Kind
 from ...protocol.profile import STREAM_ORDER
-from .formula import at_least, negation
+from .formula import at_least
 from .polynomial import Poly
 from .program import Match, Program
 from .question import Question, follows_on_pipe, stands_before
 from .sites import Loop, Site
-from .solve import Answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +77,7 @@ def _least(program: Program, match: Match) -> int:
     distance = match.shift[-1] if len(match.shift) > 1 else Poly()
     question = Question(program)
     for least in (1, 0, -1, -2):
-        denied = negation(at_least(distance, least))
-        if program.solver.ask([*question.facts(), denied]) is Answer.IMPOSSIBLE:
+        if question.implies((), at_least(distance, least)):
             return least
     return -(len(program.sites) ** 2)  # no table will bear it
 
@@ -148,6 +146,3 @@ def _offsets(program: Program, edges: list[Edge], factor: int) -> dict[int, int]
         if not changed:
             return offset
     return None
-
-
-__all__ = ["Edge", "Ranks", "edges_of", "ranks_of"]

@@ -6,10 +6,9 @@ at which it fails.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ...protocol.errors import UnsupportedError
 from ...protocol.instance import Kind
 from ...protocol.program import Protocol, Put, RegionKind, Window
 from ...protocol.setup import Setup
@@ -17,7 +16,7 @@ from .conditions import Condition, simplified, text_of
 from .deadlock import Ranks, ranks_of
 from .domain import Domain
 from .flags import Backlog, backlogs, id_conditions
-from .formula import FALSE, TRUE, And, Formula, at_least, negation
+from .formula import FALSE, TRUE, And, Formula, at_least
 from .layout import layout_conditions, uncovered
 from .memory import (
     Supply,
@@ -32,8 +31,8 @@ from .memory import (
 )
 from .polynomial import Poly, number
 from .program import Program, read_program
+from .question import Question
 from .sites import Site
-from .solve import Answer
 from .study import Declined, may_share, study
 
 
@@ -51,7 +50,6 @@ class Decision:
     exact: bool = False
     reason: str | None = None
     nothing: bool = False
-    codes: tuple[str, ...] = ()
 
     @property
     def holds_when(self) -> str | None:
@@ -67,7 +65,7 @@ class Decided:
     decisions: dict[str, Decision] = field(default_factory=dict)
     ranks: Ranks | None = None
     backlogs: list[Backlog] = field(default_factory=list)
-    declined: UnsupportedError | Declined | None = None
+    declined: Declined | None = None
 
 
 def decide(
@@ -90,7 +88,7 @@ def decide(
     for name in properties:
         if progress is not None:
             progress(f"deciding {name} for all values")
-        found.decisions[name] = _DECIDERS[name](decider)
+        found.decisions[name] = decider.decision(name)
     return found
 
 
@@ -108,6 +106,14 @@ class _Decider:
     found: Decided
     strict_ids: bool
     supplies: list[tuple[Site, Window, Supply | None]] | None = None
+    known: dict[str, Decision] = field(default_factory=dict)
+    raced: tuple[str | None] | None = None
+
+    def decision(self, name: str) -> Decision:
+        """What is found of property ``name``, asked for or needed by another; once."""
+        if name not in self.known:
+            self.known[name] = _DECIDERS[name](self)
+        return self.known[name]
 
     # --- what is read and written ---------------------------------------------------------------
 
@@ -129,8 +135,14 @@ class _Decider:
             for window in site.windows:
                 if window.origin is None:
                     return f"{site.span.place}: a read without a stated origin is not decided for all values"
-        race = unique_queues(self.program)
-        return None if race is None else f"{race.site.span.place}: {race.text}"
+        return self.race()
+
+    def race(self) -> str | None:
+        """Which cores may post to one peer, if any may; asked once."""
+        if self.raced is None:
+            found = unique_queues(self.program)
+            self.raced = (None if found is None else f"{found.site.span.place}: {found.text}",)
+        return self.raced[0]
 
     def moves(self) -> bool:
         """Whether anything is sent."""
@@ -153,8 +165,7 @@ class _Decider:
 
     def follows(self, wanted: Formula) -> bool:
         """Whether the domain implies ``wanted``."""
-        asked = [*self.program.domain.conditions(), negation(wanted)]
-        return self.program.solver.ask(asked) is Answer.IMPOSSIBLE
+        return Question(self.program).implies((), wanted)
 
     def read_write(self) -> Decision:
         name = "no-read-before-write"
@@ -202,9 +213,9 @@ class _Decider:
         return self._conflict("no-write-conflict", across=False)
 
     def _conflict(self, name: str, *, across: bool) -> Decision:
-        race = unique_queues(self.program)
+        race = self.race()
         if race is not None:
-            return _open(name, f"{race.site.span.place}: {race.text}")
+            return _open(name, race)
         for one, other in conflicts(self.program, across=across):
             return _open(name, f"{other.span.place}: may write the same bytes as {one.span.place} meanwhile")
         return _proved(name)
@@ -218,7 +229,7 @@ class _Decider:
             return _open(name, reason)
         for site in incomplete(self.program):
             return _open(name, f"{site.span.place}: may not be complete when its core ends")
-        before = self.read_write()
+        before = self.decision("no-read-before-write")
         return _proved(name) if before.proved or before.nothing else _open(name, before.reason or "")
 
     def balance(self) -> Decision:
@@ -271,8 +282,7 @@ class _Decider:
             return _open(name, "no values were found for which it holds")
         kept = whole.parts if isinstance(whole, And) else (whole,)
         exact = all(any(c.exact for c in conditions if c.formula == part) for part in kept)
-        codes = tuple(dict.fromkeys(condition.code for condition in conditions))
-        return Decision(name, False, whole, exact, f"it holds when {text_of(whole)}", codes=codes)
+        return Decision(name, False, whole, exact, f"it holds when {text_of(whole)}")
 
     def barriers(self) -> Decision:
         name = "barrier-match"
@@ -292,7 +302,7 @@ class _Decider:
                 return _open(name, f"{site.span.place}: may be delivered twice")
         for text in uncovered(self.program):
             return _open(name, text)
-        ended = self.deadlock()
+        ended = self.decision("deadlock-freedom")
         return _proved(name) if ended.proved else _open(name, ended.reason or "")
 
     def layout(self) -> Decision:
@@ -320,12 +330,3 @@ _DECIDERS: Mapping[str, Callable[[_Decider], Decision]] = {
     "layout": _Decider.layout,
     "relaunch": _Decider.relaunch,
 }
-
-
-def backlog_texts(found: Decided) -> Iterator[tuple[Site, Poly]]:
-    """How many sets of each site can wait."""
-    for backlog in found.backlogs:
-        yield backlog.site, backlog.bound
-
-
-__all__ = ["Decided", "Decision", "backlog_texts", "decide", "number"]

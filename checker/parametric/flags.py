@@ -9,13 +9,12 @@ from ...protocol.instance import Kind
 from ...protocol.program import Role, SetFlag, WaitFlag
 from .atoms import Ring
 from .conditions import Condition, is_needed, largest, suffices, within
-from .formula import Formula, at_least, both, differ, either, equal, less
+from .formula import Formula, at_least, differ, either, equal, less
 from .memory import ordered
 from .polynomial import Poly, number, symbol
 from .program import Match, Program, flag_number
 from .question import Happening, Question, before
 from .sites import Site
-from .solve import Answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ def id_conditions(program: Program, *, strict_ids: bool) -> Iterator[Condition |
         happening = question.happen(site, question.core(site.role))
         value = flag_of(question, happening)
         bad = _outside(value, sorted(allowed))
-        if program.solver.ask([*question.facts(), happening.exists, bad]) is Answer.IMPOSSIBLE:
+        if question.excludes(happening.exists, bad):
             continue
         first = next(i for i in range(len(profile.flag_ids) + 1) if i not in allowed)
         highs = largest(question, happening, value)
@@ -125,7 +124,7 @@ def _apart(program: Program, match: Match, distance: Poly) -> bool:
     question, setting, earlier, given = _earlier(program, match)
     given += [equal(a, b) for a, b in zip(setting.turns[:-1], earlier.turns[:-1], strict=True)]
     given.append(less(setting.turns[-1], earlier.turns[-1] + distance))
-    return program.solver.ask([*question.facts(), *given]) is Answer.IMPOSSIBLE
+    return question.excludes(*given)
 
 
 def _taken_before(program: Program, match: Match, distance: Poly) -> bool:
@@ -135,7 +134,7 @@ def _taken_before(program: Program, match: Match, distance: Poly) -> bool:
     if len(setting.turns) > 1:
         outer = [differ(a, b) for a, b in zip(earlier.turns[:-1], setting.turns[:-1], strict=True)]
         given.append(either(*outer, at_least(setting.turns[-1], earlier.turns[-1] + distance)))
-    if program.solver.ask([*question.facts(), *given]) is Answer.IMPOSSIBLE:
+    if question.excludes(*given):
         return True
     for core in question.others(setting.core):
         waiting = question.happen(match.wait, core, turns)
@@ -145,6 +144,3 @@ def _taken_before(program: Program, match: Match, distance: Poly) -> bool:
         if not match.balanced:
             return False
     return True
-
-
-__all__ = ["Backlog", "backlogs", "both", "flag_of", "id_conditions", "taken_ids"]

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from ...protocol.expr import Expr
 from ...protocol.instance import Kind
 from ...protocol.program import Put, Quiet, Region, RegionKind
 from .conditions import Condition, largest
-from .formula import FALSE, Formula, at_least, both, differ, either, equal, less, negation
+from .formula import FALSE, at_least, both, either, equal, less
 from .memory import Touch, put_touch, read_touch, touching, writes_of
 from .polynomial import Poly, never_negative, number
 from .program import Program
 from .question import Happening, Question
 from .sites import Site
-from .solve import Answer
 from .windows import Extent
 
 
@@ -94,10 +94,10 @@ def _limited(
     high = next((h for h in highs if never_negative(h - value, bounds)), None)
     if high is None:
         return f"{site.span.place}: whether {touch.region} is left could not be told"
-    return Condition(at_least(limit, high), _reached(program, site, high, value), code, site)
+    return Condition(at_least(limit, high), _reached(program, site, high), code, site)
 
 
-def _reached(program: Program, site: Site, high: Poly, value: Poly) -> bool:
+def _reached(program: Program, site: Site, high: Poly) -> bool:
     """Whether some event really gets as far as ``high``: the last turn of the last rank is tried."""
     names = program.domain.names
     for rank in (names["ranks"] - 1, number(0)):
@@ -110,23 +110,21 @@ def _reached(program: Program, site: Site, high: Poly, value: Poly) -> bool:
                 continue
             last = question.happen(site, core, turns)
             for touch in _touches(question, last):
-                if touch.extent.stop == high or touch.extent.bytes == high:
-                    asked = [*question.facts(), negation(both(last.exists, touch.guard))]
-                    if program.solver.ask(asked) is Answer.IMPOSSIBLE:
-                        return True
+                gets_there = high in (touch.extent.stop, touch.extent.bytes)
+                if gets_there and question.implies((), both(last.exists, touch.guard)):
+                    return True
     return False
 
 
 def _last_turns(question: Question, probe: Happening) -> tuple[Poly, ...] | None:
     turns: list[Poly] = []
     names = dict(probe.names)
-    for loop, turn in zip(probe.site.loops, probe.turns, strict=True):
+    for loop in probe.site.loops:
         translator = question.translator_in(names, probe.site)
         if loop.step != 1:
             return None
         last = translator.value(loop.stop) - 1 - translator.value(loop.start)
         turns.append(last.substitute(dict(zip(_names(probe.turns[: len(turns)]), turns, strict=True))))
-        del turn
     return tuple(turns)
 
 
@@ -146,7 +144,7 @@ def _put(program: Program, site: Site, regions: Mapping[str, Region]) -> Iterato
         yield _limited(program, question, happening, touch.extent.bytes, limit, "put-too-large", touch)
     ranks = program.domain.names["ranks"]
     wrong = either(less(touch.rank, 0), at_least(touch.rank, ranks), equal(touch.rank, happening.core.rank))
-    if program.solver.ask([*question.facts(), happening.exists, wrong]) is not Answer.IMPOSSIBLE:
+    if not question.excludes(happening.exists, wrong):
         yield f"{site.span.place}: the put may go to its own rank, or to none"
     if regions[put.target.region].kind is not RegionKind.SHARED:
         yield f"{site.span.place}: the put's target {put.target.region} is not symmetric"
@@ -159,7 +157,7 @@ def _quiet(program: Program, site: Site) -> Iterator[str]:
     assert isinstance(quiet, Quiet)
     peer = question.value(happening, quiet.peer)
     wrong = either(less(peer, 0), at_least(peer, program.domain.names["ranks"]))
-    if program.solver.ask([*question.facts(), happening.exists, wrong]) is not Answer.IMPOSSIBLE:
+    if not question.excludes(happening.exists, wrong):
         yield f"{site.span.place}: the quiet may name no rank"
 
 
@@ -183,17 +181,12 @@ def _areas(program: Program, regions: Mapping[str, Region]) -> Iterator[str]:
                     if _one_source(first, second) or regions[first.region].kind is not RegionKind.SHARED:
                         continue
                     shared = touching(question, first, second, a, b)
-                    if shared != FALSE and _possible(program, question, a, b, shared):
+                    if shared != FALSE and not question.excludes(a.exists, b.exists, shared):
                         yield f"{other.span.place}: may fill what {one.span.place} fills from another input"
 
 
 def _one_source(first: Touch, second: Touch) -> bool:
     return first.origin is None or second.origin is None or first.origin[1] == second.origin[1]
-
-
-def _possible(program: Program, question: Question, a: Happening, b: Happening, shared: Formula) -> bool:
-    asked = [*question.facts(), a.exists, b.exists, shared]
-    return program.solver.ask(asked) is not Answer.IMPOSSIBLE
 
 
 # --- coverage ---------------------------------------------------------------------------------
@@ -224,7 +217,7 @@ def _uncovered(program: Program, region: Region, size: Expr) -> str | None:
     touch = read_touch(question, happening, window)
     whole = region_bytes(question, site, region, happening.core.rank)
     turns = happening.turns[1:]
-    if whole is None or not _always_there(program, question, site, touch):
+    if whole is None or not _always_there(program, site, touch):
         return "whether it is written on every core, in every tile, could not be told"
     if not turns:
         covered = touch.extent.offset == number(0) and touch.extent.bytes == whole
@@ -239,21 +232,11 @@ def _uncovered(program: Program, region: Region, size: Expr) -> str | None:
     return None if covered else "its windows do not make up the whole, or could not be shown to"
 
 
-def _always_there(program: Program, question: Question, site: Site, touch: Touch) -> bool:
+def _always_there(program: Program, site: Site, touch: Touch) -> bool:
     """Whether the loops alone decide that it is written: no guard is in the way."""
     if not site.guards:
         return touch.guard == both()
-    bare = question.happen(site, question.core(site.role))
-    loops = Question(program)
-    free = Site(
-        site.number, site.role, site.kind, site.pipe, site.path, (), site.span, site.operation, site.drains,
-        site.windows, site.barrier, site.share, site.after,
-    )  # fmt: skip
-    any_turn = loops.happen(free, loops.core(site.role))
-    guarded = loops.happen(site, any_turn.core, any_turn.turns)
-    del bare
-    asked = [*loops.facts(), any_turn.exists, negation(guarded.exists)]
-    return program.solver.ask(asked) is Answer.IMPOSSIBLE and touch.guard == both()
-
-
-__all__ = ["differ", "layout_conditions", "uncovered"]
+    question = Question(program)
+    any_turn = question.happen(replace(site, guards=()), question.core(site.role))
+    guarded = question.happen(site, any_turn.core, any_turn.turns)
+    return question.implies([any_turn.exists], guarded.exists) and touch.guard == both()

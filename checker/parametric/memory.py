@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from ...protocol.expr import Const
 from ...protocol.instance import Kind
 from ...protocol.operations import Origin
-from ...protocol.program import Mode, Put, RegionKind, Window, Write
+from ...protocol.program import Mode, Put, Window, Write
 from .formula import FALSE, TRUE, Formula, both, differ, either, equal, less, negation, solved
-from .polynomial import Poly, number
+from .polynomial import Poly, never_negative, number
 from .program import Program
-from .question import Core, Happening, Question, before, same_core
+from .question import Happening, Question, same_core
 from .sites import Site
-from .solve import Answer
 from .windows import Extent, overlap
 
 
@@ -139,7 +138,7 @@ def supply_of(program: Program, site: Site, window: Window) -> Supply | None:
         assert touch.origin is not None
         rank, region, offset = touch.origin
         right = both(equal(rank, touch.rank), equal(offset, touch.extent.offset))
-        if region == touch.region and _follows(question, [reader.exists, touch.guard], right):
+        if region == touch.region and question.implies([reader.exists, touch.guard], right):
             return Supply(question, reader, touch, window, None)
         return None
     for other in writers(program, window.address.region):
@@ -187,8 +186,6 @@ def _delivers(
     if more or written.origin is None or touch.origin is None or written.region != touch.region:
         return False
     bounds = question.bounds(reader)
-    from .polynomial import never_negative
-
     covers = never_negative(touch.extent.offset - written.extent.offset, bounds) and never_negative(
         written.extent.stop - touch.extent.stop, bounds
     )
@@ -201,12 +198,7 @@ def _delivers(
         equal(written.origin[0], touch.origin[0]),
         equal(delta, 0),
     )
-    return _follows(question, given, right)
-
-
-def _follows(question: Question, given: list[Formula], wanted: Formula) -> bool:
-    conditions = [*question.facts(), *given, negation(wanted)]
-    return question.program.solver.ask(conditions) is Answer.IMPOSSIBLE
+    return question.implies(given, right)
 
 
 # --- order ------------------------------------------------------------------------------------
@@ -230,8 +222,7 @@ def excluded(
     further = True
     while further:
         rules = [rule.condition for rule in question.rules()]
-        conditions = [*question.facts(), *given, *rules, *denied]
-        if question.program.solver.ask(conditions, title) is Answer.IMPOSSIBLE:
+        if question.excludes(*given, *rules, *denied, title=title):
             return True
         further = question.gather()
     return False
@@ -250,7 +241,7 @@ def unique_queues(program: Program) -> Finding | None:
             apart = TRUE if one.role is not other.role else differ(a.core.block, b.core.block)
             peers = equal(_peer(question, a), _peer(question, b))
             given = [a.exists, b.exists, apart, peers, *turns]
-            if program.solver.ask([*question.facts(), *given]) is not Answer.IMPOSSIBLE:
+            if not question.excludes(*given):
                 return Finding("no-write-conflict", "two cores may post to one peer", other)
     return None
 
@@ -300,8 +291,7 @@ def _cannot_disturb(supply: Supply, other: Site, across: bool) -> bool:
             continue
         given = [reader.exists, writer.exists, shared, launches_apart(reader, writer, across=across)]
         if writer.site is supplier.site:
-            turns = [differ(a, b) for a, b in zip(writer.turns, supplier.turns, strict=True)]
-            given.append(either(negation(same_core(writer.core, supplier.core)), *turns))
+            given.append(another(writer, supplier))
         pairs = [
             ((reader, reader.end), (writer, writer.begin)),
             ((writer, writer.begin), (supplier, supplier.begin)),
@@ -332,7 +322,6 @@ def _in_order(program: Program, one: Site, other: Site, across: bool) -> bool:
             shared = touching(question, first, second, a, b)
             given = [a.exists, b.exists, shared, launches_apart(a, b, across=across)]
             if one is other:
-                turns = [differ(x, y) for x, y in zip(a.turns, b.turns, strict=True)]
                 given.append(not_after(a, b))  # either is as good as the other
                 if one.share:  # the shares of different blocks of one window are disjoint
                     moved = (
@@ -340,8 +329,8 @@ def _in_order(program: Program, one: Site, other: Site, across: bool) -> bool:
                         differ(first.extent.bytes, second.extent.bytes),
                     )
                     given.append(either(same_core(a.core, b.core), *moved))
-                given.append(either(negation(same_core(a.core, b.core)), *turns))
-            if program.solver.ask([*question.facts(), *given]) is Answer.IMPOSSIBLE:
+                given.append(another(a, b))
+            if question.excludes(*given):
                 continue
             pairs = [((a, a.end), (b, b.begin)), ((b, b.end), (a, a.begin))]
             if one is not other:
@@ -349,6 +338,12 @@ def _in_order(program: Program, one: Site, other: Site, across: bool) -> bool:
             if not excluded(question, given, pairs, "no-write-conflict"):
                 return False
     return True
+
+
+def another(a: Happening, b: Happening) -> Formula:
+    """That two events of one site are not the same: another core, or another turn."""
+    turns = [differ(x, y) for x, y in zip(a.turns, b.turns, strict=True)]
+    return either(negation(same_core(a.core, b.core)), *turns)
 
 
 def not_after(a: Happening, b: Happening) -> Formula:
@@ -390,9 +385,8 @@ def delivered_twice(supply: Supply) -> bool:
                 equal(writer.turns[0], supplier.turns[0]),
             ]
             if other is supplier.site:
-                turns = [differ(a, b) for a, b in zip(writer.turns, supplier.turns, strict=True)]
-                given.append(either(negation(same_core(writer.core, supplier.core)), *turns))
-            if program.solver.ask([*question.facts(), *given]) is not Answer.IMPOSSIBLE:
+                given.append(another(writer, supplier))
+            if not question.excludes(*given):
                 return True
     return False
 
@@ -406,20 +400,3 @@ def incomplete(program: Program) -> Iterator[Site]:
         last = question.happen(end, put.core, put.turns[:1])
         if not ordered(question, [put.exists, last.exists], (put, put.end), (last, last.begin), "completion"):
             yield site
-
-
-def shared_regions(program: Program) -> frozenset[str]:
-    """Names of the regions that other ranks can reach."""
-    return frozenset(r.name for r in program.protocol.regions if r.kind is RegionKind.SHARED)
-
-
-__all__ = [
-    "Core",
-    "before",
-    "conflicts",
-    "disturbers",
-    "incomplete",
-    "read_before_write",
-    "supply_of",
-    "unique_queues",
-]

@@ -40,11 +40,6 @@ class Poly:
         """Every symbol that it mentions."""
         return frozenset(name for monomial, _ in self.terms for name in monomial)
 
-    @property
-    def is_linear(self) -> bool:
-        """Whether no monomial has two factors."""
-        return all(len(monomial) <= 1 for monomial, _ in self.terms)
-
     def __add__(self, other: Poly | int) -> Poly:
         return _summed([(self, 1), (as_poly(other), 1)])
 

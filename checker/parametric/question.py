@@ -9,7 +9,7 @@ claim whose denial is impossible holds in every timing. Whoever gathers too litt
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -20,8 +20,9 @@ from ...protocol.program import Pipe, Put, Quiet, Role
 from .atoms import Atoms
 from .formula import FALSE, TRUE, Formula, at_least, both, conjunction, either, equal, less, negation
 from .polynomial import Bounds, Poly, number, symbol
-from .program import Match, Program
-from .sites import Loop, Site, Step
+from .program import Program
+from .sites import Site, Step
+from .solve import Answer
 from .translate import Demand, Translator
 
 ROUNDS = 5
@@ -331,6 +332,14 @@ class Question:
                 if when != FALSE:
                     yield Rule(when, first.begin, then.begin, "the set releases the wait", of)
 
+    def excludes(self, *conditions: Formula, title: str = "") -> bool:
+        """Whether ``conditions`` cannot hold together with what is known."""
+        return self.program.solver.ask([*self.facts(), *conditions], title) is Answer.IMPOSSIBLE
+
+    def implies(self, given: Sequence[Formula], wanted: Formula) -> bool:
+        """Whether ``wanted`` holds wherever ``given`` and what is known do."""
+        return self.excludes(*given, negation(wanted))
+
     def facts(self) -> list[Formula]:
         """What is known besides the rules: the domain, the places of cores, and the atoms."""
         return [*self.program.domain.conditions(), *self.places, *self.atoms.facts()]
@@ -412,6 +421,3 @@ def upper_bounds(formula: Formula) -> Iterator[tuple[str, Poly]]:
                     rest = part.poly + symbol(name)
                     if name not in rest.symbols:
                         yield name, rest
-
-
-__all__ = ["Core", "Happening", "Loop", "Match", "Question", "Rule", "before", "same_core"]

@@ -76,8 +76,8 @@ class Step:
 class Site:
     """Where events of one kind are made. Compared by identity.
 
-    ``peers``: for reads and writes, whether the window is on the core's own rank (always) or at a peer
-    (puts). ``window`` is what a read, write or put touches; ``barrier`` the form of a barrier.
+    ``windows`` are what a read or write touches (a put's are in its operation), ``share`` says that blocks
+    share them; ``barrier`` is the form of a barrier, ``after`` the site that a write comes after.
     """
 
     number: int

@@ -21,7 +21,6 @@ from .polynomial import Poly, never_negative, number, symbol
 from .program import Match, Program, flag_number, numbers_in, numbers_of
 from .question import Happening, Question, before
 from .sites import Site
-from .solve import Answer
 from .translate import Demand
 
 
@@ -34,11 +33,6 @@ def study(program: Program) -> None:
     _check_arithmetic(program)
     _check_barriers(program)
     _find_matches(program)
-
-
-def always(program: Program, question: Question, given: list[Formula], wanted: Formula) -> Answer:
-    """Whether ``wanted`` follows from the facts and ``given``; IMPOSSIBLE to deny means that it does."""
-    return program.solver.ask([*question.facts(), *given, negation(wanted)])
 
 
 def _check_arithmetic(program: Program) -> None:
@@ -60,15 +54,14 @@ def _check_arithmetic(program: Program) -> None:
                 for expr in numbers_in(window):
                     translator.value(expr)
         for demand in (*question.demands, *translator.demands):
-            if not _met(program, question, happening, demand):
+            if not _met(question, happening, demand):
                 raise Declined(f"{demand.span.place}: {demand.text} may wrap around or divide by zero")
 
 
-def _met(program: Program, question: Question, happening: Happening, demand: Demand) -> bool:
+def _met(question: Question, happening: Happening, demand: Demand) -> bool:
     if isinstance(demand.wanted, Compare) and never_negative(demand.wanted.poly, question.bounds(happening)):
         return demand.wanted.op == ">="
-    asked = [*question.facts(), demand.path, negation(demand.wanted)]
-    return program.solver.ask(asked) is Answer.IMPOSSIBLE
+    return question.implies([demand.path], demand.wanted)
 
 
 def _check_barriers(program: Program) -> None:
@@ -96,8 +89,7 @@ def _check_uniform(program: Program, site: Site) -> None:
     first = question.happen(site, question.core(site.role))
     rank = first.core.rank if site.barrier.own_rank else None
     then = question.happen(site, question.core(site.role, rank), first.turns)
-    answer = program.solver.ask([*question.facts(), first.exists, negation(then.exists)])
-    if answer is not Answer.IMPOSSIBLE:
+    if not question.implies([first.exists], then.exists):
         raise Declined(f"{site.span.place}: whether this barrier is called may differ from core to core")
 
 
@@ -175,12 +167,12 @@ def _pair(
 def _releases(program: Program, site: Site, wait: Site, shift: tuple[Poly, ...]) -> bool:
     question, waiting, setting = _pair(program, site, wait, shift, from_set=False)
     same = equal(_flag(question, waiting), _flag(question, setting))
-    return always(program, question, [waiting.exists], both(setting.exists, same)) is Answer.IMPOSSIBLE
+    return question.implies([waiting.exists], both(setting.exists, same))
 
 
 def _misses_none(program: Program, site: Site, wait: Site, shift: tuple[Poly, ...]) -> bool:
     question, setting, waiting = _pair(program, site, wait, shift, from_set=True)
-    return always(program, question, [setting.exists], waiting.exists) is Answer.IMPOSSIBLE
+    return question.implies([setting.exists], waiting.exists)
 
 
 def _misses_only_last(program: Program, site: Site, wait: Site, shift: tuple[Poly, ...]) -> bool:
@@ -192,7 +184,7 @@ def _misses_only_last(program: Program, site: Site, wait: Site, shift: tuple[Pol
     turns = tuple(turn + step for turn, step in zip(later.turns, shift, strict=True))
     released = question.happen(wait, waiting.core, turns)
     given = [setting.exists, negation(waiting.exists), later.exists, released.exists, before(setting, later)]
-    return program.solver.ask([*question.facts(), *given]) is Answer.IMPOSSIBLE
+    return question.excludes(*given)
 
 
 def _check_counters(program: Program) -> None:
@@ -220,8 +212,7 @@ def may_share(program: Program, one: Site, other: Site) -> bool:
     question = Question(program)
     core = question.core(one.role)
     a, b = question.happen(one, core), question.happen(other, core)
-    asked = [*question.facts(), a.exists, b.exists, _congruent(program, question, a, b)]
-    return program.solver.ask(asked) is not Answer.IMPOSSIBLE
+    return not question.excludes(a.exists, b.exists, _congruent(program, question, a, b))
 
 
 def _congruent(program: Program, question: Question, a: Happening, b: Happening) -> Formula:
@@ -251,4 +242,4 @@ def _in_one_order(program: Program, one: Match, other: Match) -> bool:
         both(before(a, b), negation(before(first, then))), both(before(first, then), negation(before(a, b)))
     )
     given = [a.exists, b.exists, first.exists, then.exists, _congruent(program, question, a, b)]
-    return program.solver.ask([*question.facts(), *given, crossed]) is Answer.IMPOSSIBLE
+    return question.excludes(*given, crossed)

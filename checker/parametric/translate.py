@@ -7,7 +7,7 @@ that leave their type are excluded by an assumption of the report (``no-overflow
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from ...protocol.expr import Binary, Call, Cast, Const, Element, Expr, Select, U
 from ...protocol.program import Span
 from .atoms import Atoms, CeilQuotient, Chosen, Quotient, Unknown
 from .formula import FALSE, TRUE, Formula, at_least, both, conjunction, differ, either, equal, less, negation
-from .polynomial import Poly, number, symbol
+from .polynomial import Poly, number
 
 
 class Demand(NamedTuple):
@@ -102,7 +102,7 @@ class Translator:
         return differ(self.value(expr), 0)
 
     @contextmanager
-    def under(self, condition: Formula):  # type: ignore[no-untyped-def]
+    def under(self, condition: Formula) -> Iterator[None]:
         """Within, demands are made only where ``condition`` holds."""
         self.path.append(condition)
         yield
@@ -221,5 +221,3 @@ _COMPARISONS: dict[str, Callable[[Poly, Poly], Formula]] = {
     "==": equal,
     "!=": differ,
 }
-
-__all__ = ["Demand", "Translator", "symbol"]
