@@ -145,6 +145,8 @@ def prove(
     rlimit: int | None = None,
     for_all: Sequence[str] = (),
     assume: Sequence[str] = (),
+    certificate: Source | None = None,
+    second_solver: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Report:
     """The verdicts on ``protocols`` (what `load` returns, or sources for it) at the given values.
@@ -165,7 +167,9 @@ def prove(
     the work; where one is reached the verdict is UNKNOWN. ``progress`` is told what is being done.
 
     ``for_all`` names parameters (and ``launches``) that have no value: the verdicts are for all of
-    theirs, under the conditions ``assume`` ("tile_cnt <= 16", "buffer_size power of 2").
+    theirs, under the conditions ``assume`` ("tile_cnt <= 16", "buffer_size power of 2"). Why they
+    hold is written to ``certificate``, which `audit` checks; ``second_solver``: cvc5 is asked as well
+    what Z3 finds impossible.
 
     Raises Mc2proofError for bad input, EngineDisagreement where two engines differ.
     """
@@ -193,13 +197,18 @@ def prove(
     asked = [
         checks.one_of("property", "property", p, PROPERTIES) for p in checks.several("properties", properties)
     ]
+    checks.flag("second_solver", second_solver)
     if names or conditions or engine == "parametric":
-        from mc2proof.checker.parametric.forall import prove_for_all
+        from mc2proof.certified import prove_certified
 
-        return prove_for_all(
-            chosen, values, names, conditions, setup,
-            strict_ids=strict_ids, properties=tuple(dict.fromkeys(asked)), limits=limits, progress=progress,
+        return prove_certified(
+            chosen, values, names, conditions, setup, strict_ids=strict_ids, limits=limits, progress=progress,
+            properties=tuple(dict.fromkeys(asked)), second_solver=second_solver,
+            certificate=None if certificate is None else checks.path("certificate", certificate),
         )  # fmt: skip
+    for name, given in (("certificate", certificate), ("second_solver", second_solver)):
+        if given:
+            raise ParameterError(name, None, "applies to proofs for all values (--for-all)")
     return prove_protocols(
         chosen,
         values,

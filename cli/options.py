@@ -170,6 +170,19 @@ all_values = together(
         help='With --for-all: of these values only, "tile_cnt <= 16" or "X power of 2" (repeatable).',
     ),
 )
+certified = together(
+    click.option(
+        "--certificate",
+        metavar="FILE",
+        help="With --for-all: write there why it holds; `mc2proof audit` checks it.",
+    ),
+    click.option(
+        "--second-solver",
+        is_flag=True,
+        help="With --for-all: ask cvc5 too what Z3 finds impossible (mc2proof[cvc5]).",
+    ),
+)
+"""What else is made of a proof for all values."""
 """For all values of what."""
 
 engines = together(

@@ -9,7 +9,7 @@ import contextlib
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from mc2proof.hints import shown_path
 from mc2proof.protocol.errors import Mc2proofError
@@ -82,6 +82,19 @@ class _File:
         finally:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
+
+
+def write_folder(path: str, files: Iterable[tuple[str, str]]) -> None:
+    """Write files, each a name and its text, into the folder ``path``, made if it is missing.
+
+    Raises OutputError.
+    """
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{shown_path(path)}: cannot be written: {error.strerror}") from error
+    for name, text in files:
+        _File(os.path.join(path, name)).write_all(text.encode())
 
 
 def to_stdout(lines: list[Line]) -> None:

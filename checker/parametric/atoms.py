@@ -129,7 +129,7 @@ class Atoms:
         for place, (a, first) in enumerate(rings):
             for b, second in rings[place + 1 :]:
                 if first.modulus == second.modulus:
-                    yield from _ring_lemma(a, first, b, second)
+                    yield from ring_lemma(a, first, b, second)
 
     def bounds(self) -> dict[str, Bounds]:
         """What each lies between, for `never_negative`; only what holds without conditions."""
@@ -145,7 +145,7 @@ class Atoms:
         return found
 
 
-def _ring_lemma(a: str, first: Ring, b: str, second: Ring) -> Iterator[Formula]:
+def ring_lemma(a: str, first: Ring, b: str, second: Ring) -> Iterator[Formula]:
     """Equal remainders: equal values, or values at least a turn apart; a whole turn apart: equal ones."""
     x, y, turn = first.value, second.value, first.modulus
     outside = (less(x, 0), less(y, 0), less(turn, 1))

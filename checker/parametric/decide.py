@@ -33,6 +33,7 @@ from .polynomial import Poly, number
 from .program import Program, read_program
 from .question import Question
 from .sites import Site
+from .solve import Second
 from .study import Declined, may_share, study
 
 
@@ -71,12 +72,15 @@ class Decided:
 def decide(
     protocol: Protocol, setup: Setup, domain: Domain, properties: Sequence[str], *,
     strict_ids: bool = False, rlimit: int = 0, progress: Callable[[str], None] | None = None,
+    second: Second | None = None, keep: bool = False,
 ) -> Decided:  # fmt: skip
     """Decide ``properties`` of ``protocol`` over ``domain``.
 
+    ``second`` is asked what Z3 calls impossible; ``keep``: the solver keeps every question as text.
     Raises UnsupportedError for what the parametric engine does not follow.
     """
     program = read_program(protocol, setup, domain, rlimit)
+    program.solver.second, program.solver.keep = second, keep
     found = Decided(program)
     try:
         study(program)
@@ -88,6 +92,7 @@ def decide(
     for name in properties:
         if progress is not None:
             progress(f"deciding {name} for all values")
+        program.solver.about = name
         found.decisions[name] = decider.decision(name)
     return found
 

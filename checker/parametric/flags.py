@@ -12,24 +12,29 @@ from .conditions import Condition, is_needed, largest, suffices, within
 from .formula import Formula, at_least, differ, either, equal, less
 from .memory import ordered
 from .polynomial import Poly, number, symbol
-from .program import Match, Program, flag_number
+from .program import Match, Program
 from .question import Happening, Question, before
 from .sites import Site
+from .translate import flag_id
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """At most ``bound`` sets of ``site`` wait in a counter of one core at any time."""
+    """At most ``bound`` sets of ``site`` wait in a counter of one core at any time.
+
+    ``distance``: sets of one id that lie so many turns back have been taken.
+    """
 
     site: Site
     bound: Poly
+    distance: Poly
 
 
 def flag_of(question: Question, happening: Happening) -> Poly:
     """The id of a set or wait."""
     operation = happening.site.operation
     assert isinstance(operation, SetFlag | WaitFlag)
-    return question.value(happening, flag_number(operation))
+    return question.value(happening, flag_id(operation.flag))
 
 
 def taken_ids(program: Program, site: Site) -> frozenset[int]:
@@ -82,14 +87,14 @@ def backlogs(program: Program) -> Iterator[tuple[Site, Backlog | None]]:
     for site in program.of_kind(Kind.SET_FLAG):
         if site not in matched:  # nobody takes it: one for every turn of its loops
             once = len(site.loops) == 1 and program.domain.names["launches"] == number(1)
-            yield site, Backlog(site, number(1)) if once else None
+            yield site, Backlog(site, number(1), number(1)) if once else None
 
 
 def _backlog(program: Program, match: Match) -> Backlog | None:
     for distance, bound in _distances(program, match):
         alone = distance == bound or _apart(program, match, distance)
         if alone and _taken_before(program, match, distance):
-            return Backlog(match.set, bound)
+            return Backlog(match.set, bound, distance)
     return None
 
 

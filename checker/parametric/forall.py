@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -26,7 +27,10 @@ from .decide import Decided, Decision, decide
 from .domain import Domain, domain_of
 from .formula import Formula, either, equal
 from .sites import LAUNCHES
-from .solve import z3_version
+from .solve import Second, z3_version
+
+if TYPE_CHECKING:
+    from .certify import Certified
 
 SCOPE = "all"
 """The scope of a row that speaks of every value of the domain."""
@@ -63,10 +67,14 @@ def prove_for_all(
     properties: Sequence[str] = (),
     limits: Limits | None = None,
     progress: Callable[[str], None] | None = None,
+    certified: list[Certified] | None = None,
+    second: Second | None = None,
 ) -> Report:
     """Decide ``properties`` for all values of the parameters ``free``; the others have ``values``.
 
-    ``assume``: conditions on the values (see `domain`). ``launches`` may be among ``free``.
+    ``assume``: conditions on the values (see `domain`). ``launches`` may be among ``free``. ``certified``
+    is given a certificate for every program; ``second`` is another solver that is asked what Z3 calls
+    impossible.
     Raises ParameterError for names, values and assumptions that make no sense.
     """
     setup, limits = setup or Setup(), limits or Limits()
@@ -85,8 +93,9 @@ def prove_for_all(
     for members in groups:
         subjects = [name for p in members for name in (p.subjects or (p.name,))]
         domain = domain_of(members[0], free, values, assume, setup.launches)
-        _check_possible(domain)
+        check_possible(domain)
         run = _Run(members[0], setup, domain, values, strict_ids, limits, progress)
+        run.certified, run.second = certified, second
         results += run.rows(subjects, chosen)
         for note in (
             *assumptions_of(members[0], None, setup, any_launches=LAUNCHES in free),
@@ -112,7 +121,7 @@ def _rlimit(limits: Limits) -> int:
     return RLIMIT if limits.rlimit == Limits().rlimit else limits.rlimit
 
 
-def _check_possible(domain: Domain) -> None:
+def check_possible(domain: Domain) -> None:
     """Refuse assumptions that no value satisfies: everything would be proved of nothing."""
     from .solve import Answer, Solver
 
@@ -154,6 +163,9 @@ class _Run:
     ) -> None:  # fmt: skip
         self.protocol, self.setup, self.domain, self.values = protocol, setup, domain, values
         self.strict_ids, self.limits, self.progress = strict_ids, limits, progress
+        self.found: Decided | None = None
+        self.certified: list[Certified] | None = None
+        self.second: Second | None = None
 
     def rows(self, subjects: list[str], chosen: Sequence[str]) -> list[Result]:
         # what fails at small values need not be asked for all: the conditions of these are of no use
@@ -164,7 +176,22 @@ class _Run:
         cases |= self._failing(open_ones, MANY)
         decisions |= {name: Decision(name, False) for name in cases if name not in decisions}
         shown = self._shown(cases)
-        return [self._row(subjects, decisions[name], shown.get(name)) for name in chosen]
+        notes = self._certify(subjects, [name for name in chosen if decisions[name].proved])
+        rows = [self._row(subjects, decisions[name], shown.get(name)) for name in chosen]
+        return [msgspec.structs.replace(row, certificate=notes.get(row.property)) for row in rows]
+
+    def _certify(self, subjects: list[str], proved: list[str]) -> dict[str, str]:
+        """Make the certificate where one is wanted; returns what it has of each row."""
+        if self.certified is None or self.found is None or not proved:
+            return {}
+        from .certify import certify
+
+        made = certify(
+            self.found, subjects, self.values, proved, strict_ids=self.strict_ids, progress=self.progress
+        )
+        self.certified.append(made)
+        notes = {name: f"not certified: {reason}" for name, reason in made.certificate.left_out.items()}
+        return notes | {name: f"{len(keys)} claims" for name, keys in made.by_property.items()}
 
     def _failing(self, wanted: Mapping[str, Formula | None], most: int) -> dict[str, Case]:
         return failing(
@@ -175,9 +202,10 @@ class _Run:
     def _decisions(self, chosen: Sequence[str]) -> dict[str, Decision]:
         try:
             found: Decided = decide(
-                self.protocol, self.setup, self.domain, chosen,
-                strict_ids=self.strict_ids, rlimit=_rlimit(self.limits), progress=self.progress,
+                self.protocol, self.setup, self.domain, chosen, strict_ids=self.strict_ids,
+                rlimit=_rlimit(self.limits), progress=self.progress, second=self.second,
             )  # fmt: skip
+            self.found = found
         except UnsupportedError as error:
             return {name: Decision(name, False, reason=str(error)) for name in chosen}
         return found.decisions

@@ -24,7 +24,7 @@ def layout_conditions(program: Program) -> Iterator[Condition | str]:
     for site in program.of_kind(Kind.PUT, Kind.READ, Kind.WRITE):
         question = Question(program)
         happening = question.happen(site, question.core(site.role))
-        for touch in _touches(question, happening):
+        for touch in touches(question, happening):
             yield from _bounds(program, question, happening, touch, regions)
         if site.kind is Kind.PUT:
             yield from _put(program, site, regions)
@@ -41,7 +41,8 @@ def layout_conditions(program: Program) -> Iterator[Condition | str]:
             yield f"{region.name} is not aligned to {program.setup.profile.base_alignment} bytes"
 
 
-def _touches(question: Question, happening: Happening) -> Iterator[Touch]:
+def touches(question: Question, happening: Happening) -> Iterator[Touch]:
+    """What an event reads or writes: of a put, what it writes and then what it sends."""
     if happening.site.kind is Kind.PUT:
         put = happening.site.operation
         assert isinstance(put, Put)
@@ -109,7 +110,7 @@ def _reached(program: Program, site: Site, high: Poly) -> bool:
             if turns is None:
                 continue
             last = question.happen(site, core, turns)
-            for touch in _touches(question, last):
+            for touch in touches(question, last):
                 gets_there = high in (touch.extent.stop, touch.extent.bytes)
                 if gets_there and question.implies((), both(last.exists, touch.guard)):
                     return True

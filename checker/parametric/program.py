@@ -22,6 +22,7 @@ from .domain import Domain
 from .polynomial import Poly
 from .sites import Site, sites_of
 from .solve import Solver
+from .translate import flag_id
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,23 +63,11 @@ class Program:
         return [s for s in self.of_kind(Kind.BARRIER) if s.barrier is not STREAM_ORDER]
 
 
-def flag_number(operation: SetFlag | WaitFlag) -> Expr:
-    """The id of a set or wait without the conversions around it.
-
-    The hardware keeps the low bits of an id, so a narrower type changes no counter; an id that the type
-    cuts short lies outside the domain of ids before.
-    """
-    expr = operation.flag
-    while isinstance(expr, Cast) and expr.type is not CType.BOOL:
-        expr = expr.operand
-    return expr
-
-
 def numbers_of(site: Site) -> Iterator[Expr]:
     """The expressions of an operation, but for those of its windows."""
     match site.operation:
-        case SetFlag() | WaitFlag():
-            yield flag_number(site.operation)
+        case SetFlag(flag=flag) | WaitFlag(flag=flag):
+            yield flag_id(flag)
         case Put(peer=peer, target=target, source=source, bytes=size):
             yield from (peer, target.offset, source.offset, size)
         case Quiet(peer=peer):

@@ -176,6 +176,10 @@ class Question:
 
     def bounds(self, *happenings: Happening) -> dict[str, Bounds]:
         """What symbols lie between, for `never_negative`, given that ``happenings`` exist."""
+        return self.bounds_where(*(happening.exists for happening in happenings))
+
+    def bounds_where(self, *given: Formula) -> dict[str, Bounds]:
+        """The same where some conditions hold."""
         found = self.program.domain.bounds() | self.atoms.bounds()
         names = self.program.domain.names
         highs: dict[str, list[Poly]] = {}
@@ -185,8 +189,8 @@ class Question:
                     (name,) = place.symbols
                     if place == symbol(name) and less(place, count) in self.places:
                         highs.setdefault(name, []).append(count - 1)
-        for happening in happenings:
-            for name, high in upper_bounds(happening.exists):
+        for condition in given:
+            for name, high in upper_bounds(condition):
                 highs.setdefault(name, []).append(high)
         for name, some in highs.items():
             if "#" in name:

@@ -6,9 +6,10 @@ what is still impossible is proved. Every question has a fresh solver and a reso
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 import z3
 
@@ -24,14 +25,34 @@ class Answer(Enum):
     OPEN = "the resource limit was reached"
 
 
+Second = Callable[[str, str], None]
+"""Asks another solver a question, given by title and in SMT-LIB; raises where it finds it possible."""
+
+
+class Asked(NamedTuple):
+    """A question as it was put, in SMT-LIB, and what Z3 said."""
+
+    title: str
+    text: str
+    answer: Answer
+
+
+_ANSWERS = {"unsat": Answer.IMPOSSIBLE, "sat": Answer.POSSIBLE, "unknown": Answer.OPEN}
+
+
 @dataclass(slots=True)
 class Solver:
-    """Asks Z3; ``asked`` counts the questions, ``texts`` keeps them where ``keep`` is set."""
+    """Asks Z3; ``asked`` counts the questions, ``texts`` keeps them where ``keep`` is set.
+
+    ``about`` is what questions without a title are about; ``second`` is asked what Z3 calls impossible.
+    """
 
     rlimit: int
     asked: int = 0
     keep: bool = False
-    texts: list[tuple[str, str]] = field(default_factory=list)
+    texts: list[Asked] = field(default_factory=list)
+    about: str = "arithmetic, barriers and matching"
+    second: Second | None = None
 
     def ask(self, conditions: Iterable[Formula], title: str = "") -> Answer:
         """Whether ``conditions`` can hold together."""
@@ -42,12 +63,12 @@ class Solver:
         names = _Names()
         for condition in conditions:
             solver.add(names.formula(condition))
+        found = _ANSWERS[str(solver.check())]
         if self.keep:
-            self.texts.append((title, solver.to_smt2()))
-        found = solver.check()
-        if found == z3.unsat:
-            return Answer.IMPOSSIBLE
-        return Answer.POSSIBLE if found == z3.sat else Answer.OPEN
+            self.texts.append(Asked(title or self.about, solver.to_smt2(), found))
+        if self.second is not None and found is Answer.IMPOSSIBLE:
+            self.second(title or self.about, solver.to_smt2())
+        return found
 
     def core(self, fixed: Sequence[Formula], named: Sequence[Formula]) -> list[int] | None:
         """Which of ``named`` are needed to make ``fixed`` impossible; None where it is not."""
@@ -79,11 +100,13 @@ class _Names:
             z3.IntVal(factor) if not monomial else factor * self._number(monomial)
             for monomial, factor in poly.terms
         ]
-        return z3.Sum(parts) if parts else z3.IntVal(0)
+        if len(parts) < 2:
+            return parts[0] if parts else z3.IntVal(0)
+        return z3.Sum(parts)
 
     def _number(self, monomial: Monomial) -> z3.ArithRef:
         if monomial not in self.numbers:
-            self.numbers[monomial] = z3.Int(" * ".join(monomial))
+            self.numbers[monomial] = z3.Int(" * ".join(monomial).replace("@", "time "))  # reserved
         return self.numbers[monomial]
 
     def formula(self, formula: Formula) -> z3.BoolRef:
@@ -92,12 +115,21 @@ class _Names:
                 value = self.poly(poly)
                 return {">=": value >= 0, "==": value == 0, "!=": value != 0}[op]
             case And(parts=parts):
-                return z3.And([self.formula(part) for part in parts])
+                return _joined(z3.And, [self.formula(part) for part in parts], empty=True)
             case Or(parts=parts):
-                return z3.Or([self.formula(part) for part in parts])
+                return _joined(z3.Or, [self.formula(part) for part in parts], empty=False)
             case Opaque(name=name, negated=negated):
                 mark = z3.Bool(name)
                 return z3.Not(mark) if negated else mark
+
+
+def _joined(
+    join: Callable[[list[z3.BoolRef]], z3.BoolRef], parts: list[z3.BoolRef], *, empty: bool
+) -> z3.BoolRef:
+    """``parts`` joined; SMT-LIB has no conjunction of fewer than two."""
+    if len(parts) < 2:
+        return parts[0] if parts else z3.BoolVal(empty)
+    return join(parts)
 
 
 def z3_version() -> str:

@@ -18,10 +18,10 @@ from ...protocol.program import Role, SetFlag, WaitFlag
 from .atoms import Ring
 from .formula import Compare, Formula, both, either, equal, negation
 from .polynomial import Poly, never_negative, number, symbol
-from .program import Match, Program, flag_number, numbers_in, numbers_of
+from .program import Match, Program, numbers_in, numbers_of
 from .question import Happening, Question, before
 from .sites import Site
-from .translate import Demand
+from .translate import Demand, flag_id
 
 
 class Declined(Exception):
@@ -54,12 +54,14 @@ def _check_arithmetic(program: Program) -> None:
                 for expr in numbers_in(window):
                     translator.value(expr)
         for demand in (*question.demands, *translator.demands):
-            if not _met(question, happening, demand):
+            if not _met(question, demand):
                 raise Declined(f"{demand.span.place}: {demand.text} may wrap around or divide by zero")
 
 
-def _met(question: Question, happening: Happening, demand: Demand) -> bool:
-    if isinstance(demand.wanted, Compare) and never_negative(demand.wanted.poly, question.bounds(happening)):
+def _met(question: Question, demand: Demand) -> bool:
+    # by what holds before it is computed: the guard that it is part of may rest on it
+    bounds = question.bounds_where(demand.path)
+    if isinstance(demand.wanted, Compare) and never_negative(demand.wanted.poly, bounds):
         return demand.wanted.op == ">="
     return question.implies([demand.path], demand.wanted)
 
@@ -117,7 +119,7 @@ def _match_of(program: Program, wait: Site) -> Match:
 def _flag(question: Question, happening: Happening) -> Poly:
     operation = happening.site.operation
     assert isinstance(operation, SetFlag | WaitFlag)
-    return question.value(happening, flag_number(operation))
+    return question.value(happening, flag_id(operation.flag))
 
 
 def _shifts(program: Program, site: Site, wait: Site) -> Iterator[tuple[Poly, ...]]:

@@ -198,6 +198,17 @@ class Translator:
         return self.atoms.named(f"{expr.op}({self.value(expr.operand)})", Unknown(False))
 
 
+def flag_id(expr: Expr) -> Expr:
+    """The id of a set or wait without the conversions around it.
+
+    The hardware keeps the low bits of an id, so a narrower type changes no counter; an id that the type
+    cuts short lies outside the domain of ids before.
+    """
+    while isinstance(expr, Cast) and expr.type is not CType.BOOL:
+        expr = expr.operand
+    return expr
+
+
 def _is_power(size: int | None) -> bool:
     return size is not None and size > 0 and size & (size - 1) == 0
 
@@ -221,3 +232,5 @@ _COMPARISONS: dict[str, Callable[[Poly, Poly], Formula]] = {
     "==": equal,
     "!=": differ,
 }
+
+__all__ = ["Demand", "Translator", "flag_id", "symbol"]

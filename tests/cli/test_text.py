@@ -62,7 +62,7 @@ def test_list(run: Callable, snapshot: Callable) -> None:
     snapshot("list", finished.stdout)
 
 
-@pytest.mark.parametrize("name", ["", "prove", "replay", "list", "show", "explain"])
+@pytest.mark.parametrize("name", ["", "prove", "replay", "list", "show", "explain", "audit", "why", "export"])
 def test_help(name: str, run: Callable, snapshot: Callable) -> None:
     finished = run(*name.split(), "--help", COLUMNS="100")
     assert (finished.returncode, finished.stderr) == (0, "")

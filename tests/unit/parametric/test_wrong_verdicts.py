@@ -270,3 +270,13 @@ def test_no_power_of_two_satisfies_the_assumptions() -> None:
     free = ("ranks", "tile_cnt", "buffer_size")
     with pytest.raises(ParameterError, match="no value"):
         prove_for_all([ring_all_to_all()], {}, free, ("buffer_size power of 2", "5 <= buffer_size <= 7"))
+
+
+def test_a_guard_that_holds_because_it_wraps_around() -> None:
+    """An unsigned difference inside the guard that would bound it."""
+    one = Small()
+    with one.aiv.loop("i", one.tiles * 2) as i, one.aiv.when(cast(CType.U32, one.tiles + 99 - i) > 0):
+        one.aiv.set_flag(Pipe.MTE3, 0)
+    with one.aic.loop("i", one.tiles * 2) as i, one.aic.when(i < one.tiles + 99):
+        one.aic.wait_flag(Pipe.MTE2, 0)
+    assert not one.proved()

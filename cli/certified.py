@@ -1,0 +1,106 @@
+"""Certificates: writing one with a proof for all values, and checking one against the sources.
+
+`audit` loads neither Z3 nor the engines. The work is done in `checker.parametric.certify` and
+`checker.audit`; here files are read and written, and results become text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from mc2proof.face import check_file
+from mc2proof.output import writer
+from mc2proof.protocol.errors import SourceError
+from mc2proof.protocol.program import Protocol
+from mc2proof.text import BLANK, Line, Piece, indented, line, table
+
+if TYPE_CHECKING:
+    from mc2proof.checker.audit import Audited
+    from mc2proof.checker.certificate import CertificateFile
+    from mc2proof.checker.parametric.certify import Certified
+    from mc2proof.checker.report import Report
+
+
+def prove_certified(
+    protocols: Sequence[Protocol], *arguments: Any, certificate: str | None, second_solver: bool, **named: Any
+) -> Report:
+    """`prove_for_all`, with a certificate in the file ``certificate`` if that is not None."""
+    from mc2proof.checker.parametric.forall import prove_for_all
+
+    second = None
+    if second_solver:
+        from mc2proof.checker.parametric.second import second_solver as installed
+
+        second = installed()
+    if certificate is None:
+        return prove_for_all(protocols, *arguments, second=second, **named)
+    write = writer(certificate)
+    made: list[Certified] = []
+    report = prove_for_all(protocols, *arguments, second=second, certified=made, **named)
+    from mc2proof.checker.certificate import FORMAT, CertificateFile, written
+
+    file = CertificateFile(FORMAT, report.tool.version, [item.certificate for item in made])
+    write([line(written(file).decode().rstrip())])
+    return report
+
+
+def read_certificate(path: str) -> CertificateFile:
+    """The certificate in file ``path``. Raises SourceError."""
+    from mc2proof.checker.certificate import read
+
+    check_file(path)
+    try:
+        return read(Path(path).read_bytes())
+    except (ValueError, RecursionError, msgspec.MsgspecError) as error:
+        raise SourceError(f"{path}: is no certificate: {error}") from error
+
+
+def render_audit(results: Sequence[Audited]) -> list[Line]:
+    """What `audit` found, as lines; the last one says whether the certificate is valid."""
+    lines: list[Line] = []
+    for result in results:
+        given = result.certificate
+        lines.append(line(Piece(", ".join(given.subjects), "bold")))
+        lines += indented(_setting(result))
+        rows = [["property", "claims"], *([name, str(n)] for name, n in result.needed.items())]
+        lines += [BLANK, *indented(table(rows)), BLANK]
+        left = [f"{name}: {reason}" for name, reason in given.left_out.items()]
+        lines += [line(Piece("not certified  ", "yellow"), text) for text in left]
+        lines += [
+            line(Piece("invalid  ", "bold red"), f"{problem.entry}: {problem.text}")
+            for problem in result.problems
+        ]
+        if left or result.problems:
+            lines.append(BLANK)
+    return [*lines, _summary(results)]
+
+
+def _setting(result: Audited) -> list[Line]:
+    given = result.certificate
+    values = ", ".join(f"{name} {value}" for name, value in given.names.items() if name not in given.free)
+    rows: list[list[str | Piece]] = [
+        ["program", given.digest],
+        ["for all", ", ".join(given.free)],
+        ["assumed", ", ".join(given.assume) or "nothing"],
+        ["values", values or "none"],
+        ["profile", f"{given.profile}, barrier-all {given.setup.barrier_all or 'vec'}"],
+    ]
+    return table(rows)
+
+
+def _summary(results: Sequence[Audited]) -> Line:
+    problems = sum(len(result.problems) for result in results)
+    if problems or not results:
+        return line(Piece("invalid", "bold red"), f": {problems} of its entries do not hold")
+    properties = sum(len(result.needed) for result in results)
+    claims = sum(len(result.certificate.claims) for result in results)
+    return line(Piece("valid", "bold green"), f": {properties} properties proved, by {claims} claims")
+
+
+def is_valid(results: Sequence[Audited]) -> bool:
+    """Whether every program of the certificate was found proved."""
+    return bool(results) and not any(result.problems for result in results)
