@@ -145,6 +145,16 @@ def substitute(formula: Formula, values: Mapping[str, Poly]) -> Formula:
             return formula
 
 
+def comparisons(formula: Formula) -> Iterable[Compare]:
+    """Every comparison in ``formula``."""
+    match formula:
+        case Compare():
+            yield formula
+        case And(parts=parts) | Or(parts=parts):
+            for part in parts:
+                yield from comparisons(part)
+
+
 def solved(formula: Formula) -> dict[str, Poly]:
     """What single symbols are equal to where ``formula`` holds, as far as it says so outright."""
     found: dict[str, Poly] = {}

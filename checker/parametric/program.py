@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ...protocol.cinteger import CType
 from ...protocol.errors import UnsupportedError
-from ...protocol.expr import Cast, Expr, Var, variables
+from ...protocol.expr import Expr, Var, variables
 from ...protocol.instance import Kind
 from ...protocol.profile import STREAM_ORDER
 from ...protocol.program import Origin, Protocol, Put, Quiet, Role, SetFlag, WaitFlag, Window

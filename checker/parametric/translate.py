@@ -232,5 +232,3 @@ _COMPARISONS: dict[str, Callable[[Poly, Poly], Formula]] = {
     "==": equal,
     "!=": differ,
 }
-
-__all__ = ["Demand", "Translator", "flag_id", "symbol"]
