@@ -36,10 +36,10 @@ prove: $(FOR_USE) ## prove the built-in protocol (ARGS: what `mc2proof prove` ta
 	@$(BIN)/mc2proof prove $(ARGS)
 
 test: $(FOR_DEV) ## run the tests, without those marked long
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest --numprocesses auto --dist worksteal $(ARGS)
 
 test-long: $(FOR_DEV) ## run all tests
-	$(BIN)/pytest -m "long or not long" $(ARGS)
+	$(BIN)/pytest --numprocesses auto --dist worksteal -m "long or not long" $(ARGS)
 
 lint: $(FOR_DEV) ## check style, format and types
 	@failed=; \

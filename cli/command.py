@@ -42,7 +42,8 @@ def run(arguments: Sequence[str]) -> int:
 def _dispatch(arguments: list[str]) -> int:
     import click
 
-    from mc2proof.commands import mc2proof_group
+    from mc2proof import commands, commands_proofs, commands_run  # noqa: F401 - they join the group
+    from mc2proof.group import mc2proof_group
     from mc2proof.protocol.errors import Mc2proofError
 
     try:

@@ -170,6 +170,8 @@ all_values = together(
         help='With --for-all: of these values only, "tile_cnt <= 16" or "X power of 2" (repeatable).',
     ),
 )
+"""For all values of what."""
+
 certified = together(
     click.option(
         "--certificate",
@@ -183,7 +185,6 @@ certified = together(
     ),
 )
 """What else is made of a proof for all values."""
-"""For all values of what."""
 
 engines = together(
     click.option(
