@@ -30,17 +30,22 @@ def prove_certified(
 ) -> Report:
     """`prove_for_all`, with a certificate in the file ``certificate`` if that is not None."""
     from mc2proof.checker.parametric.forall import prove_for_all
+    from mc2proof.checker.report import AssumptionNote
 
     second = None
     if second_solver:
         from mc2proof.checker.parametric.second import second_solver as installed
 
         second = installed()
-    if certificate is None:
-        return prove_for_all(protocols, *arguments, second=second, **named)
-    write = writer(certificate)
+    write = None if certificate is None else writer(certificate)
     made: list[Certified] = []
-    report = prove_for_all(protocols, *arguments, second=second, certified=made, **named)
+    collected = None if certificate is None else made
+    report = prove_for_all(protocols, *arguments, second=second, certified=collected, **named)
+    if second is not None:
+        note = AssumptionNote("second-solver", second.said())
+        report = msgspec.structs.replace(report, assumptions=[*report.assumptions, note])
+    if write is None:
+        return report
     from mc2proof.checker.certificate import FORMAT, CertificateFile, written
 
     file = CertificateFile(FORMAT, report.tool.version, [item.certificate for item in made])

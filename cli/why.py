@@ -59,7 +59,7 @@ def _reasons(made: Certified, name: str) -> list[Line]:
         else:
             plain.append(reason.title)
     if plain:
-        lines += [heading("by arithmetic alone"), *indented([line(title) for title in plain]), BLANK]
+        lines += [heading("by arithmetic alone"), *indented([line(title) for title in dict.fromkeys(plain)]), BLANK]
     return lines
 
 

@@ -21,6 +21,7 @@ RLIMIT = 1_000_000
 class SecondSolver:
     """Called with every impossible question. ``confirmed`` and ``open`` count what was said of them."""
 
+    name: str
     answer: Callable[[str], str]
     confirmed: int = 0
     open: int = 0
@@ -29,10 +30,16 @@ class SecondSolver:
         """Raises EngineDisagreement where the second solver finds the question possible."""
         said = self.answer(text)
         if said == "sat":
-            message = f"Z3 finds a question of {title} impossible, cvc5 finds it possible"
+            message = f"Z3 finds a question of {title} impossible, {self.name} finds it possible"
             raise EngineDisagreement(message, _saved(text))
         self.confirmed += said == "unsat"
         self.open += said != "unsat"
+
+    def said(self) -> str:
+        """How many of Z3's answers it confirms."""
+        asked = self.confirmed + self.open
+        left = f", and leaves {self.open} open, for which Z3 alone stands" if self.open else ""
+        return f"{self.name} confirms {self.confirmed} of {asked} questions that Z3 finds impossible{left}"
 
 
 def second_solver() -> SecondSolver:
@@ -43,7 +50,7 @@ def second_solver() -> SecondSolver:
         raise ParameterError(
             "second-solver", None, "needs cvc5: install mc2proof with its extra, pip install 'mc2proof[cvc5]'"
         ) from error
-    return SecondSolver(lambda text: _ask(cvc5, text))
+    return SecondSolver("cvc5", lambda text: _ask(cvc5, text))
 
 
 def _ask(cvc5: Any, text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -97,11 +98,15 @@ def test_a_second_solver(answer: str, code: int, run: Callable, tmp_path: Path) 
     finished = run(*PROVE, "--second-solver", PYTHONPATH=str(tmp_path))
     assert finished.returncode == code, finished.stderr
     assert ("cvc5 finds it possible" in finished.stderr) == (code == 4)
+    assert bool(re.search(r"cvc5 confirms (\d+) of \1 questions", finished.stdout)) == (answer == "unsat")
+    assert bool(re.search(r"leaves \d+ open, for which Z3 alone", finished.stdout)) == (answer == "unknown")
 
 
 def test_cvc5_agrees(run: Callable) -> None:
     pytest.importorskip("cvc5")
-    assert run(*PROVE, "--second-solver").returncode == 0
+    finished = run(*PROVE, "--second-solver")
+    assert finished.returncode == 0
+    assert re.search(r"cvc5 confirms (\d+) of \1 questions", finished.stdout)
 
 
 def test_export(run: Callable, tmp_path: Path) -> None:
