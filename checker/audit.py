@@ -45,6 +45,11 @@ class Audited:
     needed: dict[str, int] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
+    @property
+    def valid(self) -> bool:
+        """Whether it proves all that it says."""
+        return not self.problems
+
 
 def audit(file: CertificateFile, protocols: Sequence[Protocol]) -> list[Audited]:
     """Check every certificate of ``file`` against the program that it is of."""
@@ -77,6 +82,8 @@ def check(result: Audited, protocol: Protocol) -> None:
     except (Invalid, Mc2proofError) as error:
         result.problems.append(Problem("program", str(error)))
         return
+    if not certificate.properties:
+        result.problems.append(Problem("properties", "it proves none"))
     entries = {entry.key: entry for entry in certificate.claims}
     if len(entries) < len(certificate.claims):
         result.problems.append(Problem("claims", "two proofs are of one claim"))

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mc2proof.certified import audit as audit
     from mc2proof.checker.ask import EngineDisagreement as EngineDisagreement
     from mc2proof.checker.minimize import Minimized as Minimized
     from mc2proof.checker.plan import Plan as Plan
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _NAMES = {
+    "mc2proof.certified": ("audit",),
     "mc2proof.checker.minimize": ("Minimized",),
     "mc2proof.checker.plan": ("Plan",),
     "mc2proof.minimizing": ("minimize",),

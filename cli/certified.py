@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from mc2proof.face import check_file
+from mc2proof import checks
+from mc2proof.face import Source, check_file, chosen_protocols
 from mc2proof.output import writer
 from mc2proof.protocol.errors import SourceError
 from mc2proof.protocol.program import Protocol
@@ -64,6 +65,22 @@ def read_certificate(path: str) -> CertificateFile:
         raise SourceError(f"{path}: is no certificate: {error}") from error
 
 
+def audit(
+    certificate: Source, protocols: Protocol | Source | Sequence[Protocol | Source] = (), *,
+    facts: Source | None = None,
+) -> list[Audited]:  # fmt: skip
+    """Whether the file ``certificate`` proves what it says of ``protocols`` (or of sources for these).
+
+    Returns what was found of every program in it: its certificate, how many claims each of its properties
+    needs, and the ``problems``, of which a `valid` one has none.
+    Raises Mc2proofError for bad input.
+    """
+    from mc2proof.checker.audit import audit as check
+
+    chosen = chosen_protocols(protocols, facts, shaped=False)
+    return check(read_certificate(checks.path("certificate", certificate)), chosen)
+
+
 def render_audit(results: Sequence[Audited]) -> list[Line]:
     """What `audit` found, as lines; the last one says whether the certificate is valid."""
     lines: list[Line] = []
@@ -108,4 +125,4 @@ def _summary(results: Sequence[Audited]) -> Line:
 
 def is_valid(results: Sequence[Audited]) -> bool:
     """Whether every program of the certificate was found proved."""
-    return bool(results) and not any(result.problems for result in results)
+    return bool(results) and all(result.valid for result in results)

@@ -59,7 +59,11 @@ def _reasons(made: Certified, name: str) -> list[Line]:
         else:
             plain.append(reason.title)
     if plain:
-        lines += [heading("by arithmetic alone"), *indented([line(title) for title in dict.fromkeys(plain)]), BLANK]
+        lines += [
+            heading("by arithmetic alone"),
+            *indented([line(title) for title in dict.fromkeys(plain)]),
+            BLANK,
+        ]
     return lines
 
 
@@ -69,7 +73,7 @@ def _chains(reason: Reason) -> list[Line]:
         if place:
             lines.append(line(Piece("or, where the other comes first", "dim")))
         cells = table([["-> " * bool(link.rule) + link.text, Piece(link.rule, "dim")] for link in chain])
-        places = [f"{link.span.place}" for link in chain]
+        places = [link.span.place if link.span.line else "" for link in chain]  # the end has no line
         lines += with_places(list(zip(cells, places, strict=True)))
     return [*lines, *(line(Piece(f"since {fact}", "dim")) for fact in reason.facts)]
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import mc2proof
+
 PROVE = (
     "prove", "--for-all", "tile_cnt", "--ranks", 2, "--buffer-size", 2, "--barrier-all", "vec",
     "--property", "deadlock-freedom", "--property", "flag-balance", "--assume", "tile_cnt >= 1",
@@ -56,6 +58,16 @@ def test_other_sources(run: Callable, certificate: Path, protocols: Path) -> Non
 def test_what_is_no_certificate(content: str, fails: Callable, tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text(content)
     assert fails(2, "audit", "other.json").startswith("error: other.json: is no certificate")
+
+
+def test_from_python(run: Callable, certificate: Path, protocols: Path) -> None:
+    (found,) = mc2proof.audit(certificate)
+    assert found.valid
+    assert list(found.needed) == ["deadlock-freedom", "flag-balance"]
+    (other,) = mc2proof.audit(str(certificate), f"{protocols}:hand_over")
+    assert not other.valid
+    with pytest.raises(mc2proof.ParameterError, match="path"):
+        mc2proof.audit(3)  # type: ignore[arg-type]
 
 
 def test_refused(fails: Callable, certificate: Path) -> None:

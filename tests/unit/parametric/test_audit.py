@@ -135,6 +135,7 @@ def changed_in(plain: Data, **fields: object) -> list[str]:
         ({"assume": ["tile_cnt >= 1", "ranks >= 2"]}, "names no condition"),
         ({"properties": ["deadlock-freedom", "layout"]}, "no largest value"),
         ({"properties": ["speed"]}, "no property"),
+        ({"properties": []}, "it proves none"),
         ({"properties": ["deadlock-freedom"]}, "no property needs this claim"),
         ({"ranks": None}, "no table of ranks"),
         ({"free": ["ranks", "tile_cnt"]}, "buffer_size is no symbol"),
