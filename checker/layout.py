@@ -57,10 +57,21 @@ def _bounds(instance: Instance, accesses: Iterable[tuple[Event, Access]]) -> Ite
             key = (event.span or NOWHERE, access.region)
             if key not in worst or over > worst[key][0]:
                 worst[key] = (over, access, size)
-    for (span, name), (over, access, size) in worst.items():
-        limit = "its begin" if access.begin < 0 else f"its {size} bytes"
-        text = f"{access_name(access)} leaves {name}: {over} bytes beyond {limit}"
-        yield Fault("out-of-bounds", text, span)
+    for (span, _), (_, access, size) in worst.items():
+        yield out_of_bounds(access, size, span)
+
+
+def out_of_bounds(access: Access, size: int | None, span: Span) -> Fault:
+    """That ``access`` leaves its region of ``size`` bytes."""
+    over = max(-access.begin, 0 if size is None else access.end - size)
+    limit = "its begin" if access.begin < 0 else f"its {size} bytes"
+    text = f"{access_name(access)} leaves {access.region}: {over} bytes beyond {limit}"
+    return Fault("out-of-bounds", text, span)
+
+
+def put_too_large(size: int, limit: int, span: Span) -> Fault:
+    """That a request is of more than ``limit`` bytes."""
+    return Fault("put-too-large", f"a put of {size} bytes: at most {limit} bytes a request", span)
 
 
 def _targets(instance: Instance, accesses: Iterable[tuple[Event, Access]]) -> Iterable[Fault]:
@@ -118,8 +129,7 @@ def _sizes(instance: Instance) -> Iterable[Fault]:
                 size = event.writes[0].end - event.writes[0].begin
                 if size > limit:
                     seen.add(event.span or NOWHERE)
-                    text = f"a put of {size} bytes: at most {limit} bytes a request"
-                    yield Fault("put-too-large", text, event.span or NOWHERE)
+                    yield put_too_large(size, limit, event.span or NOWHERE)
 
 
 def _bases(instance: Instance) -> Iterable[Fault]:

@@ -74,6 +74,8 @@ def outside(domain: Domain, condition: Formula) -> Iterator[Case]:
     """Values just outside ``condition``: one parameter after the other is raised until it fails."""
     for start in _starts(domain):
         found = []
+        if not domain.free and not satisfied(condition, start):
+            yield start  # all has a value
         for name, (_, high) in domain.free.items():
             value = _first_failing(domain, condition, start, name, high)
             if value is not None:
@@ -126,7 +128,7 @@ def failing(
     found: dict[str, Case] = {}
     for name, condition in wanted.items():
         if condition is not None:
-            for case in _few(outside(domain, condition)):
+            for case in few(outside(domain, condition)):
                 if name in _errors(protocol, setup, fixed, case, strict_ids=strict_ids, counting=True):
                     found[name] = case
                     break
@@ -143,7 +145,8 @@ def failing(
     return found
 
 
-def _few(cases: Iterator[Case]) -> Iterator[Case]:
+def few(cases: Iterator[Case]) -> Iterator[Case]:
+    """The first of ``cases``."""
     for number, case in enumerate(cases):
         if number == 12:
             return

@@ -18,13 +18,26 @@ from .sites import Site
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """One event of a site, told by parameters alone: its core, and its turn of every loop."""
+
+    rank: Poly
+    block: Poly
+    turns: tuple[Poly, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Condition:
-    """``formula`` on parameters; ``exact``: where it does not hold, some event passes the limit."""
+    """``formula`` on parameters; ``exact``: where it does not hold, some event passes the limit.
+
+    ``places``: events of ``site`` that may be the ones; `witness` tries them at given values.
+    """
 
     formula: Formula
     exact: bool
     code: str
     site: Site
+    places: tuple[Place, ...] = ()
 
 
 def largest(question: Question, happening: Happening, poly: Poly) -> list[Poly]:
@@ -84,8 +97,10 @@ def suffices(question: Question, happening: Happening, condition: Formula, bad: 
     return question.excludes(happening.exists, condition, bad)
 
 
-def is_needed(program: Program, site: Site, condition: Formula, bad: Poly, id_of: object) -> bool:
-    """Whether, where ``condition`` does not hold, an event of ``site`` has the id ``bad``.
+def is_needed(
+    program: Program, site: Site, condition: Formula, bad: Poly, id_of: object
+) -> tuple[bool, tuple[Place, ...]]:
+    """Whether, where ``condition`` does not hold, an event of ``site`` has the id ``bad``; and which.
 
     The event whose turn equals the id is tried: ids that are an index, less a constant or a parameter.
     """
@@ -98,11 +113,12 @@ def is_needed(program: Program, site: Site, condition: Formula, bad: Poly, id_of
     atom = next((question.atoms.known[s] for s in value.symbols if s in question.atoms.known), None)
     base = value.substitute({turn: number(0)}) if atom is None else _base(atom, turn)
     if base is None:
-        return False
+        return False, ()
     turns = (*(number(0) for _ in probe.turns[:-1]), bad - base)
     witness = question.happen(site, core, turns)
     same = equal(id_of(question, witness), bad)
-    return question.implies([negation(condition)], both(witness.exists, same))
+    place = Place(core.rank, core.block, turns)
+    return question.implies([negation(condition)], both(witness.exists, same)), (place,)
 
 
 def _base(atom: object, turn: str) -> Poly | None:

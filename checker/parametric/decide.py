@@ -43,6 +43,7 @@ class Decision:
 
     ``proved``: for all values that satisfy ``condition`` (None: for all). ``exact``: the condition is also
     needed. ``reason``: why it is not proved. ``nothing``: there is nothing that the property speaks of.
+    ``limits``: what the condition is made of.
     """
 
     name: str
@@ -51,11 +52,12 @@ class Decision:
     exact: bool = False
     reason: str | None = None
     nothing: bool = False
+    limits: tuple[Condition, ...] = ()
 
     @property
     def holds_when(self) -> str | None:
-        """The condition as text."""
-        return None if self.condition is None else text_of(self.condition)
+        """The condition as text; None where there is none, or none that any value satisfies."""
+        return None if self.condition in (None, FALSE) else text_of(self.condition)
 
 
 @dataclass(slots=True)
@@ -284,10 +286,12 @@ class _Decider:
         if whole == TRUE:
             return _proved(name)
         if whole == FALSE:
-            return _open(name, "no values were found for which it holds")
+            reason = "no values were found for which it holds"
+            return Decision(name, False, whole, reason=reason, limits=tuple(conditions))
         kept = whole.parts if isinstance(whole, And) else (whole,)
         exact = all(any(c.exact for c in conditions if c.formula == part) for part in kept)
-        return Decision(name, False, whole, exact, f"it holds when {text_of(whole)}")
+        reason = f"it holds when {text_of(whole)}"
+        return Decision(name, False, whole, exact, reason, limits=tuple(conditions))
 
     def barriers(self) -> Decision:
         name = "barrier-match"

@@ -68,7 +68,8 @@ def id_conditions(program: Program, *, strict_ids: bool) -> Iterator[Condition |
             yield site
             continue
         code = "id-reserved" if first in taken_ids(program, site) else "id-out-of-range"
-        yield Condition(condition, is_needed(program, site, condition, number(first), flag_of), code, site)
+        exact, places = is_needed(program, site, condition, number(first), flag_of)
+        yield Condition(condition, exact, code, site, places)
 
 
 def _outside(value: Poly, allowed: list[int]) -> Formula:

@@ -7,7 +7,7 @@ which it fails, with the whole counterexample of `prove` at these values; else i
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,15 +19,28 @@ from ...protocol.program import Protocol
 from ...protocol.setup import Setup
 from ...protocol.unroll import Limits
 from ..assumptions import assumptions_of
+from ..catalogue import source_of
 from ..properties import PROPERTIES, rows_for
 from ..prove import equal_programs, prove_protocols, tool_version
-from ..report import AssumptionNote, ProgramNote, Range, Report, Result, Tool, Verdict, run_setup
-from .concrete import Case, failing
+from ..report import (
+    AssumptionNote,
+    Counterexample,
+    Finding,
+    ProgramNote,
+    Range,
+    Report,
+    Result,
+    Tool,
+    Verdict,
+    run_setup,
+)
+from .concrete import Case, failing, few, outside
 from .decide import Decided, Decision, decide
 from .domain import Domain, domain_of
 from .formula import Formula, either, equal
 from .sites import LAUNCHES
 from .solve import Second, z3_version
+from .witness import Beyond, beyond
 
 if TYPE_CHECKING:
     from .certify import Certified
@@ -172,10 +185,11 @@ class _Run:
         timed = {name: None for name in chosen if name not in CONDITIONED}
         cases = self._failing(timed, FEW)
         decisions = self._decisions([name for name in chosen if name not in cases])
-        open_ones = {name: d.condition for name, d in decisions.items() if not d.proved and not d.nothing}
-        cases |= self._failing(open_ones, MANY)
+        open_ones = [d for d in decisions.values() if not d.proved and not d.nothing]
+        shown = {d.name: row for d in open_ones for row in self._beyond(d)}
+        cases |= self._failing({d.name: d.condition for d in open_ones if d.name not in shown}, MANY)
         decisions |= {name: Decision(name, False) for name in cases if name not in decisions}
-        shown = self._shown(cases)
+        shown |= self._shown(cases)
         notes = self._certify(subjects, [name for name in chosen if decisions[name].proved])
         rows = [self._row(subjects, decisions[name], shown.get(name)) for name in chosen]
         return [msgspec.structs.replace(row, certificate=notes.get(row.property)) for row in rows]
@@ -226,6 +240,28 @@ class _Run:
             )  # fmt: skip
             found |= {row.property: row for row in report.results if row.verdict is Verdict.VIOLATED}
         return found
+
+    def _beyond(self, decision: Decision) -> Iterator[Result]:
+        """A row with events that pass the limits of ``decision``, at values that are not unrolled."""
+        if decision.condition is None or self.found is None:
+            return
+        for case in few(outside(self.domain, decision.condition)):
+            found = beyond(self.found.program, self.values, case, decision.limits)
+            if found is not None:
+                yield self._row_beyond(decision, found)
+                return
+
+    def _row_beyond(self, decision: Decision, found: Beyond) -> Result:
+        values = {name: v if isinstance(v, int) else list(v) for name, v in found.values.items()}
+        shown = Counterexample(values, found.launches, [], [], None)
+        findings = [
+            Finding(
+                fault.code, fault.severity, fault.message, fault.span.file, fault.span.line,
+                source_of(fault.code), shown,
+            )
+            for fault in found.faults
+        ]  # fmt: skip
+        return Result([], decision.name, Verdict.VIOLATED, SCOPE, [ENGINE], None, None, findings)
 
     def _within(self, values: Mapping[str, Value], launches: int) -> bool:
         """Whether a smaller case lies in the domain."""

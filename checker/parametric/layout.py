@@ -8,7 +8,7 @@ from dataclasses import replace
 from ...protocol.expr import Expr
 from ...protocol.instance import Kind
 from ...protocol.program import Put, Quiet, Region, RegionKind
-from .conditions import Condition, largest
+from .conditions import Condition, Place, largest
 from .formula import FALSE, at_least, both, either, equal, less
 from .memory import Touch, put_touch, read_touch, touching, writes_of
 from .polynomial import Poly, never_negative, number
@@ -95,11 +95,15 @@ def _limited(
     high = next((h for h in highs if never_negative(h - value, bounds)), None)
     if high is None:
         return f"{site.span.place}: whether {touch.region} is left could not be told"
-    return Condition(at_least(limit, high), _reached(program, site, high), code, site)
+    exact, places = False, []
+    for place, reaches in _furthest(program, site, high):
+        exact = exact or reaches
+        places.append(place)
+    return Condition(at_least(limit, high), exact, code, site, tuple(places))
 
 
-def _reached(program: Program, site: Site, high: Poly) -> bool:
-    """Whether some event really gets as far as ``high``: the last turn of the last rank is tried."""
+def _furthest(program: Program, site: Site, high: Poly) -> Iterator[tuple[Place, bool]]:
+    """Events that may get as far as ``high``, the last turns of some cores, and whether they surely do."""
     names = program.domain.names
     for rank in (names["ranks"] - 1, number(0)):
         for block in (number(0), names["ranks"] - 1, names["blocks"] - 1):
@@ -107,14 +111,17 @@ def _reached(program: Program, site: Site, high: Poly) -> bool:
             core = question.core(site.role, rank, block)
             probe = question.happen(site, core)
             turns = _last_turns(question, probe)
-            if turns is None:
+            if turns is None or not all(turn.symbols <= program.domain.free.keys() for turn in turns):
                 continue
             last = question.happen(site, core, turns)
-            for touch in touches(question, last):
-                gets_there = high in (touch.extent.stop, touch.extent.bytes)
-                if gets_there and question.implies((), both(last.exists, touch.guard)):
-                    return True
-    return False
+            yield (
+                Place(core.rank, core.block, turns),
+                any(
+                    high in (touch.extent.stop, touch.extent.bytes)
+                    and question.implies((), both(last.exists, touch.guard))
+                    for touch in touches(question, last)
+                ),
+            )
 
 
 def _last_turns(question: Question, probe: Happening) -> tuple[Poly, ...] | None:

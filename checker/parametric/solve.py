@@ -53,6 +53,7 @@ class Solver:
     texts: list[Asked] = field(default_factory=list)
     about: str = "arithmetic, barriers and matching"
     second: Second | None = None
+    terms: _Terms = field(default_factory=lambda: _Terms())
 
     def ask(self, conditions: Iterable[Formula], title: str = "") -> Answer:
         """Whether ``conditions`` can hold together."""
@@ -60,9 +61,8 @@ class Solver:
         solver = z3.Solver()
         if self.rlimit:
             solver.set("rlimit", self.rlimit)
-        names = _Names()
         for condition in conditions:
-            solver.add(names.formula(condition))
+            solver.add(self.terms.formula(condition))
         found = _ANSWERS[str(solver.check())]
         if self.keep:
             self.texts.append(Asked(title or self.about, solver.to_smt2(), found))
@@ -77,23 +77,23 @@ class Solver:
         if self.rlimit:
             solver.set("rlimit", self.rlimit)
         solver.set("core.minimize", True)
-        names = _Names()
         for condition in fixed:
-            solver.add(names.formula(condition))
+            solver.add(self.terms.formula(condition))
         marks = [z3.Bool(f"mark {number}") for number in range(len(named))]
         for mark, condition in zip(marks, named, strict=True):
-            solver.add(z3.Implies(mark, names.formula(condition)))
+            solver.add(z3.Implies(mark, self.terms.formula(condition)))
         if solver.check(*marks) != z3.unsat:
             return None
         kept = {str(mark) for mark in solver.unsat_core()}
         return [number for number, mark in enumerate(marks) if str(mark) in kept]
 
 
-class _Names:
-    """Z3's constants by monomial; one each for a question."""
+class _Terms:
+    """Z3's terms of conditions. Each is made once: making them takes longer than the answers."""
 
     def __init__(self) -> None:
         self.numbers: dict[Monomial, z3.ArithRef] = {}
+        self.comparisons: dict[Compare, z3.BoolRef] = {}
 
     def poly(self, poly: Poly) -> z3.ArithRef:
         parts = [
@@ -111,9 +111,10 @@ class _Names:
 
     def formula(self, formula: Formula) -> z3.BoolRef:
         match formula:
-            case Compare(poly=poly, op=op):
-                value = self.poly(poly)
-                return {">=": value >= 0, "==": value == 0, "!=": value != 0}[op]
+            case Compare():
+                if formula not in self.comparisons:
+                    self.comparisons[formula] = _COMPARE[formula.op](self.poly(formula.poly))
+                return self.comparisons[formula]
             case And(parts=parts):
                 return _joined(z3.And, [self.formula(part) for part in parts], empty=True)
             case Or(parts=parts):
@@ -121,6 +122,13 @@ class _Names:
             case Opaque(name=name, negated=negated):
                 mark = z3.Bool(name)
                 return z3.Not(mark) if negated else mark
+
+
+_COMPARE: dict[str, Callable[[z3.ArithRef], z3.BoolRef]] = {
+    ">=": lambda value: value >= 0,
+    "==": lambda value: value == 0,
+    "!=": lambda value: value != 0,
+}
 
 
 def _joined(
