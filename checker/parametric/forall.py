@@ -186,10 +186,12 @@ class _Run:
         cases = self._failing(timed, FEW)
         decisions = self._decisions([name for name in chosen if name not in cases])
         open_ones = [d for d in decisions.values() if not d.proved and not d.nothing]
-        shown = {d.name: row for d in open_ones for row in self._beyond(d)}
+        # bytes pass their limits where there is much to unroll; ids soon do, and counting says more of them
+        shown = {d.name: row for d in open_ones if d.name == "layout" for row in self._beyond(d)}
         cases |= self._failing({d.name: d.condition for d in open_ones if d.name not in shown}, MANY)
         decisions |= {name: Decision(name, False) for name in cases if name not in decisions}
         shown |= self._shown(cases)
+        shown |= {d.name: row for d in open_ones if d.name not in shown for row in self._beyond(d)}
         notes = self._certify(subjects, [name for name in chosen if decisions[name].proved])
         rows = [self._row(subjects, decisions[name], shown.get(name)) for name in chosen]
         return [msgspec.structs.replace(row, certificate=notes.get(row.property)) for row in rows]
@@ -245,7 +247,8 @@ class _Run:
         """A row with events that pass the limits of ``decision``, at values that are not unrolled."""
         if decision.condition is None or self.found is None:
             return
-        for case in few(outside(self.domain, decision.condition)):
+        cases = list(few(outside(self.domain, decision.condition)))
+        for case in sorted(cases, key=lambda case: (case.get("ranks", 0), sum(case.values()))):
             found = beyond(self.found.program, self.values, case, decision.limits)
             if found is not None:
                 yield self._row_beyond(decision, found)
@@ -271,7 +274,8 @@ class _Run:
         return len(numbers) == len(free) and self.domain.contains(numbers)
 
     def _row(self, subjects: list[str], decision: Decision, shown: Result | None) -> Result:
-        plain = Result(subjects, decision.name, Verdict.PROVED, SCOPE, [ENGINE], None, None, [])
+        scope = SCOPE if self.domain.free else "instance"
+        plain = Result(subjects, decision.name, Verdict.PROVED, scope, [ENGINE], None, None, [])
         if decision.proved:
             return plain
         if decision.nothing:

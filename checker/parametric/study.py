@@ -129,8 +129,17 @@ def _shifts(program: Program, site: Site, wait: Site) -> Iterator[tuple[Poly, ..
         yield (still,)
         return
     outer = (still,) * (len(wait.loops) - 1)
-    for distance in _distances(program, site, wait):
+    distances = _distances(program, site, wait)
+    if _never_there(program, wait):  # any will do: ranks are easier found where its set is turns before
+        distances.sort(key=lambda distance: distance == still)
+    for distance in distances:
         yield (*outer, distance)
+
+
+def _never_there(program: Program, site: Site) -> bool:
+    """Whether ``site`` makes no event at all: the ring, say, is deeper than there are turns."""
+    question = Question(program)
+    return question.excludes(question.happen(site, question.core(site.role)).exists)
 
 
 def _distances(program: Program, site: Site, wait: Site) -> list[Poly]:

@@ -51,7 +51,23 @@ def test_the_reference_under_its_conditions(reference: list[Path]) -> None:
 def test_a_flag_for_each_slot(variant: Make) -> None:
     """Variant 10: any number of tiles, at depths of at most 8."""
     report = for_all(variant("10"), POWER, "buffer_size <= 8")
-    assert {name for name, verdict in verdicts(report).items() if verdict != "PROVED"} == {"layout"}
+    failed = {name: verdict for name, verdict in verdicts(report).items() if verdict != "PROVED"}
+    assert failed == {"layout": "VIOLATED"}
+
+
+@pytest.mark.parametrize(("ranks", "tiles"), [(4, 1), (4, 8), (1024, 10**6)])
+def test_at_values_large_and_small(ranks: int, tiles: int, variant: Make) -> None:
+    """Variant 10 at depth 8: with up to 8 tiles its second wait is never there."""
+    protocols = mc2proof.load(*map(str, variant("10")))
+    values = {"ranks": ranks, "tile_cnt": tiles, "buffer_size": 8}
+    report = mc2proof.prove(protocols, **values, engine="parametric", barrier_all="vec")
+    failed = {name for name, verdict in verdicts(report).items() if verdict != "PROVED"}
+    assert failed == ({"layout"} if tiles == 10**6 else set())
+    if failed:
+        (row,) = (row for row in report.results if row.property == "layout")
+        assert (row.verdict, row.scope) == (Verdict.VIOLATED, "instance")
+        messages = [finding.message for finding in row.findings]
+        assert any("leaves heap: 7516192768 bytes beyond its 1073741824" in text for text in messages)
 
 
 @pytest.mark.long

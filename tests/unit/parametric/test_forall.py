@@ -9,8 +9,10 @@ from mc2proof.checker.properties import rows_for
 from mc2proof.checker.report import Range, Report, Verdict
 from mc2proof.protocol.builder import ProtocolBuilder
 from mc2proof.protocol.builtin import ring_all_to_all
+from mc2proof.protocol.cinteger import CType
 from mc2proof.protocol.errors import ParameterError
-from mc2proof.protocol.program import Pipe, Protocol, Role
+from mc2proof.protocol.expr import Const, cast
+from mc2proof.protocol.program import Address, Pipe, Protocol, RegionKind, Role
 
 FREE = ("ranks", "tile_cnt", "buffer_size")
 RING = ("buffer_size power of 2", "tile_cnt >= 1", "ranks >= 2")
@@ -48,6 +50,61 @@ def test_conditions_that_are_assumed_prove_it() -> None:
     )  # fmt: skip
     assert set(verdicts(report).values()) == {"PROVED"}
     assert all(row.holds_when is None for row in report.results)
+
+
+# --- values too large to unroll ---------------------------------------------------------------
+
+
+def huge(**values: int) -> Report:
+    """The built-in protocol at values that are all given."""
+    given = {"ranks": 2, "buffer_size": 2, "tile_cnt": 2, **values}
+    return prove_for_all([ring_all_to_all()], given, (), properties=["flag-range", "layout"])
+
+
+def told(report: Report) -> dict[str, str]:
+    """The first message of every code that is found."""
+    return {f.code: f.message for row in reversed(report.results) for f in reversed(row.findings)}
+
+
+def test_bytes_beyond_the_heap() -> None:
+    report = huge(buffer_size=1 << 20)
+    assert verdicts(report) == {"flag-range": "PROVED", "layout": "VIOLATED"}
+    found = told(report)
+    assert found.keys() == {"out-of-bounds"}
+    # a slot has two tiles of 1 MiB, and the scales of 2 ranks and 2 tiles of 32 KiB stand behind the ring
+    beyond = (1 << 20) * 2 * (1 << 20) + 4 * 32768 - (1 << 30)
+    assert f"{beyond} bytes beyond its 1073741824 bytes" in found["out-of-bounds"]
+
+
+def test_ids_beyond_the_last() -> None:
+    report = huge(tile_cnt=1_000_000)
+    assert verdicts(report) == {"flag-range": "VIOLATED", "layout": "VIOLATED"}
+    found = told(report)
+    assert found["id-out-of-range"].startswith("id 16 is outside 0-15: the hardware keeps the low 4 bits")
+    assert found["put-too-large"] == (
+        f"a put of {32768 * 1_000_000} bytes: at most 268435456 bytes a request"
+    )
+
+
+def test_a_size_that_wraps_around() -> None:
+    p = ProtocolBuilder("narrow")
+    p.parameter("ranks", low=2, default=2)
+    p.parameter("blocks", low=1, default=1)
+    count = p.parameter("count", low=1)
+    heap, source = p.region("heap", RegionKind.SHARED, 64), p.region("source", RegionKind.INPUT)
+    aiv = p.role(Role.AIV)
+    size = cast(CType.I64, cast(CType.U32, count) * Const(1 << 20, CType.U32))
+    aiv.put(1 - p.rank, Address(heap, Const(0)), Address(source, Const(0)), size)
+    report = prove_for_all([p.build()], {"count": 1 << 12}, (), properties=["layout"])
+    assert verdicts(report) == {"layout": "VIOLATED"}
+    assert "wraps around: C computes 0, the exact value is 4294967296" in told(report)["wrap-around"]
+
+
+@pytest.mark.parametrize("values", [{"tile_cnt": 3}, {"buffer_size": 64, "tile_cnt": 16}])
+def test_what_is_within_its_limits(values: dict[str, int]) -> None:
+    report = huge(**values)
+    assert set(verdicts(report).values()) == {"PROVED"}
+    assert {row.scope for row in report.results} == {"instance"}
 
 
 def test_a_mask_is_no_ring_for_every_depth() -> None:
