@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
 
+from ..protocol.closed_forms import closed_forms
 from ..protocol.errors import UnsupportedError
 from ..protocol.expr import Expr, Var, variables
 from ..protocol.instance import Kind
@@ -83,7 +84,7 @@ def subject_of(protocol: Protocol, setup: Setup, domain: Domain, *, strict_ids: 
     """``protocol`` with its sites. Raises UnsupportedError for what no certificate speaks of."""
     forms = barrier_forms(protocol, setup)
     roles = tuple(launched_roles(protocol, forms))
-    sites = tuple(sites_of(protocol, setup, forms, roles))
+    sites = tuple(sites_of(closed_forms(protocol, domain.power_names), setup, forms, roles))
     if setup.faults or setup.profile.flags_merge:
         raise UnsupportedError("an injected fault or merging flags for all values")
     for site in sites:

@@ -56,9 +56,14 @@ class Domain:
     fixed: Mapping[str, Value]
 
     @property
-    def powers(self) -> frozenset[Poly]:
+    def power_names(self) -> frozenset[str]:
         """The parameters assumed to be powers of two."""
-        return frozenset(symbol(a.power) for a in self.assumptions if a.power is not None)
+        return frozenset(a.power for a in self.assumptions if a.power is not None)
+
+    @property
+    def powers(self) -> frozenset[Poly]:
+        """The same as polynomials."""
+        return frozenset(map(symbol, self.power_names))
 
     def conditions(self) -> list[Formula]:
         """What every value of the domain satisfies."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ...protocol.closed_forms import closed_forms
 from ...protocol.errors import UnsupportedError
 from ...protocol.expr import Expr, Var, variables
 from ...protocol.instance import Kind
@@ -105,7 +106,7 @@ def read_program(protocol: Protocol, setup: Setup, domain: Domain, rlimit: int) 
     """
     forms = barrier_forms(protocol, setup)
     roles = tuple(launched_roles(protocol, forms))
-    sites = sites_of(protocol, setup, forms, roles)
+    sites = sites_of(closed_forms(protocol, domain.power_names), setup, forms, roles)
     if protocol.vectors_per_cube > 1:
         _check_alike(sites)
     for site in sites:

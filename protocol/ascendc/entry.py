@@ -32,12 +32,13 @@ from ..program import (
     Write,
     statements,
 )
+from ..rewrite import renamed
 from .contracts import BLOCKS, RANKS, fact_parameters
 from .declarations import FunctionDecl, Index
 from .facts import Facts, RegionFact
 from .inline import parameter_type
 from .lowering import Lowering
-from .naming import final_names, mentioned_parameters, parameter_names, pruned, renamed, snake_case
+from .naming import final_names, mentioned_parameters, parameter_names, pruned, snake_case
 from .parse import Sources
 from .state import Frame, Shared
 from .statements import LANGUAGE

@@ -8,42 +8,22 @@ Here parameters become ``tile_cnt`` and locals keep the source's name where it i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, is_dataclass, replace
-from enum import Enum
-from typing import TypeVar
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from ..errors import SourceError
 from ..expr import Expr, Var, VarKind, variables
-from ..program import Assign, Block, Compute, For, If, Span, Statement, While, expressions, statements
+from ..program import Assign, Block, Compute, For, If, Statement, While, expressions, statements
+from ..rewrite import renamed
 
 IDENTITIES = frozenset({"ranks", "blocks", "rank", "block", "sub"})
 """Names that every program has; nothing else may be called so."""
-
-T = TypeVar("T")
 
 
 def snake_case(name: str) -> str:
     """``tileCnt`` as ``tile_cnt``; ``axisM_`` as ``axis_m``, ``scaleKL1`` as ``scale_kl1``."""
     name = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name.strip("_"))
     return re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", name).lower()
-
-
-def renamed(node: T, rename: Callable[[Var], Var]) -> T:
-    """``node`` (expression, statement, block, …) with every variable replaced."""
-    if isinstance(node, Var):
-        return rename(node)  # type: ignore[return-value]
-    if isinstance(node, tuple):
-        return tuple(renamed(item, rename) for item in node)  # type: ignore[return-value]
-    if isinstance(node, Span | Enum) or not is_dataclass(node) or isinstance(node, type):
-        return node
-    changes = {}
-    for f in fields(node):
-        old = getattr(node, f.name)
-        new = renamed(old, rename)
-        if new is not old:
-            changes[f.name] = new
-    return replace(node, **changes) if changes else node
 
 
 def substitute(expr: Expr, values: Mapping[Var, Var]) -> Expr:
