@@ -2,8 +2,9 @@
 
 The claims that a property needs are derived from the program (`audit_claims`), every condition that a proof
 uses as well (`audit_scene`); that they cannot hold together with the claim's denial is found by
-`audit_arithmetic`. What is trusted is these modules, the program form, and how its expressions become
-polynomials (`parametric.translate`); where two byte windows overlap is told by `parametric.windows`.
+`audit_arithmetic`. What is trusted is these modules, the program form, how its variables get their closed
+form (`protocol.closed_forms`) and its expressions become polynomials (`parametric.translate`); where two byte
+windows overlap is told by `parametric.windows`.
 """
 
 from __future__ import annotations

@@ -21,6 +21,8 @@ def why(name: str, asked: Decision, progress: Callable[[str], None] | None = Non
     head = indented(_setting(asked))
     if not decision.proved:
         text = "there is nothing that it speaks of" if decision.nothing else decision.reason or ""
+        if decision.holds_when is not None:
+            text = f"it holds when {decision.holds_when}"
         told = [line(Piece(f"{name} is not proved", "bold yellow"), " for all values"), *head, BLANK]
         more = "mc2proof prove --for-all shows values at which it fails, where some are found"
         return [*told, line(text), line(Piece(more, "dim"))]
