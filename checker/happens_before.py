@@ -49,6 +49,10 @@ class HappensBefore:
         self.order: list[int] = []  # points in one possible timing
         self._run()
         self.table = np.stack(self.clocks)
+        self._chains = np.array(self.chain)
+        self._positions = np.array(self.position)
+        self._clocks = np.array(self.clock_of)
+        self._released: dict[int, list[int]] | None = None  # the waits that each set releases
 
     # --- construction -------------------------------------------------------------------------
 
@@ -99,22 +103,27 @@ class HappensBefore:
         if not sources:
             return 0
         chain, position, clock_of = self.chain, self.position, self.clock_of
-        base = next((p for p in sources if chain[p] == own != NO_CHAIN), sources[0])
+        base = sources[0]
+        if len(sources) > 1 and own != NO_CHAIN:
+            base = next((p for p in sources if chain[p] == own), base)
         number = clock_of[base]
         clock = self.clocks[number]
         merged = {number}
-        fresh = False
+        fresh = False  # whether ``clock`` is this point's own, so that it may be changed
         for point in sources:
             on = chain[point]
-            if on != NO_CHAIN and (on == own or clock[on] >= position[point]):
+            known = on == NO_CHAIN or on == own or clock[on] >= position[point]
+            if known and on != NO_CHAIN:
+                continue
+            other = clock_of[point]
+            if known and other in merged:
                 continue
             if not fresh:
                 clock, fresh = clock.copy(), True
-            other = clock_of[point]
             if other not in merged:
                 merged.add(other)
                 np.maximum(clock, self.clocks[other], out=clock)
-            if on != NO_CHAIN and clock[on] < position[point]:
+            if not known and clock[on] < position[point]:
                 clock[on] = position[point]
         if not fresh:
             return number
@@ -183,9 +192,7 @@ class HappensBefore:
         """`ordered` for firsts that lie on chains, or are NEVER."""
         first = np.array(firsts)
         then = np.array(thens)
-        chain = np.array(self.chain)
-        position = np.array(self.position)
-        clocks = np.array(self.clock_of)[then]
+        chain, position, clocks = self._chains, self._positions, self._clocks[then]
         known = self.table[clocks, chain[first]] >= position[first]
         same = (chain[first] == chain[then]) & (position[first] <= position[then])
         never_first = first == NEVER
@@ -200,5 +207,12 @@ class HappensBefore:
         if self.sync.event_at(point).kind is Kind.PUT:
             covered = self.sync.covered_by(core, event)
             return [NEVER if covered is None else covered]
-        waits = [wait for wait, sets in self.sync.released_by.items() if sets and point in sets]
-        return waits or [NEVER]
+        return self._waits_by_set().get(point) or [NEVER]
+
+    def _waits_by_set(self) -> dict[int, list[int]]:
+        if self._released is None:
+            self._released = {}
+            for wait, sets in self.sync.released_by.items():
+                for point in dict.fromkeys(sets or ()):
+                    self._released.setdefault(point, []).append(wait)
+        return self._released
