@@ -17,6 +17,7 @@ from ..protocol.program import Compute, Span
 from ..protocol.sync import Sync, order_graph
 from .costs import Costs
 from .engine import Declined
+from .happens_before import HappensBefore
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,47 +57,86 @@ class CriticalPath:
     stretches: tuple[Stretch, ...]
 
 
-def timed(sync: Sync, costs: Costs) -> Timed:
-    """The order of ``sync`` with durations. Raises Declined where timings share no one order."""
+def timed(sync: Sync, costs: Costs, order: HappensBefore | None = None) -> Timed:
+    """The order of ``sync`` with durations. Raises Declined where timings share no one order.
+
+    ``order``: that of ``sync``, where it is known already.
+    """
     if sync.undetermined is not None:
         raise Declined(sync.undetermined)
-    graph = order_graph(sync)
-    before = graph.predecessors
-    exact: dict[int, Fraction] = {sync.size + n: costs.barrier_us for n in range(len(sync.meetings))}
+    graph = order_graph(sync) if order is None else order.graph
+    before = list(graph.predecessors)  # entries are replaced here, never changed
+    exact = _Exact(costs)
+    durations = [exact.place(0)] * len(before)
+    durations[sync.size :] = [exact.place(costs.barrier_us)] * len(sync.meetings)
     leaving: dict[int, tuple[int, int]] = {}
+    after_begin: dict[int, int] = {}  # for a put's begin, the node of its leaving bytes
     for core, (_, events) in enumerate(sync.instance.cores):
         wire: dict[int, int] = {}  # the node at which the last bytes to each peer have left
+        base, begins, ends = sync.base[core], sync.orders[core].begin, sync.orders[core].end
         for number, event in enumerate(events):
-            if event.kind is Kind.PUT:
-                node = len(before)
+            kind = event.kind
+            if kind is Kind.PUT:
+                begin, landing, node = base + begins[number], base + ends[number], len(before)
                 leaving[node] = (core, number)
-                before.append([sync.begin(core, number), *([wire[event.peer]] if event.peer in wire else [])])
+                after_begin[begin] = node
+                before.append([begin, wire[event.peer]] if event.peer in wire else [begin])
                 wire[event.peer] = node
-                landing = sync.end(core, number)
                 before[landing] = [node]
-                exact[node] = costs.put_bytes(max(0, event.writes[0].end - event.writes[0].begin))
-                exact[landing] = costs.put_latency_us
-            else:
-                lasting = _duration(event, costs)
-                if lasting:
-                    exact[sync.end(core, number)] = lasting
-    unit = Fraction(1, math.lcm(*(d.denominator for d in set(exact.values()))))
-    durations = [0] * len(before)
-    for node, lasting in exact.items():
-        durations[node] = int(lasting / unit)
-    order = _sorted(before, graph.blocked)
-    return Timed(sync, before, durations, unit, order, len(order) == len(before), leaving)
+                durations.append(exact.put(max(0, event.writes[0].end - event.writes[0].begin)))
+                durations[landing] = exact.place(costs.put_latency_us)
+            elif kind in _LASTING:
+                durations[base + ends[number]] = exact.event(event)
+    unit, numbers = exact.numbers()
+    if order is None:
+        nodes = _sorted(before, graph.blocked)
+    else:  # bytes leave right after their put is posted, which comes after earlier puts of its core
+        nodes = [n for p in order.order for n in ((p, after_begin[p]) if p in after_begin else (p,))]
+    return Timed(
+        sync, before, [numbers[d] for d in durations], unit, nodes, len(nodes) == len(before), leaving
+    )
 
 
-def _duration(event: Event, costs: Costs) -> Fraction:
-    match event.kind:
-        case Kind.SET_FLAG:
-            return costs.flag_us
-        case Kind.WRITE if isinstance(event.operation, Compute):
-            return costs.matmul_tile_us
-        case Kind.READ | Kind.WRITE if not isinstance(event.operation, Compute):
-            return costs.copy(sum(max(0, a.end - a.begin) for a in (*event.reads, *event.writes)))
-    return Fraction(0)
+_LASTING = frozenset({Kind.SET_FLAG, Kind.READ, Kind.WRITE})
+"""Kinds, other than puts, that may take time."""
+
+
+class _Exact:
+    """Exact durations, each under a number of its own: there are few, and many points that take them."""
+
+    def __init__(self, costs: Costs) -> None:
+        self.costs = costs
+        self.found: dict[Fraction, int] = {}
+        self.puts: dict[int, int] = {}
+        self.copies: dict[int, int] = {}
+        self.flag, self.tile = self.place(costs.flag_us), self.place(costs.matmul_tile_us)
+        self.nothing = self.place(0)
+
+    def place(self, duration: Fraction | int) -> int:
+        """The number of ``duration``."""
+        return self.found.setdefault(Fraction(duration), len(self.found))
+
+    def put(self, count: int) -> int:
+        """That of ``count`` bytes leaving."""
+        if count not in self.puts:
+            self.puts[count] = self.place(self.costs.put_bytes(count))
+        return self.puts[count]
+
+    def event(self, event: Event) -> int:
+        """That of an event other than a put."""
+        if event.kind is Kind.SET_FLAG:
+            return self.flag
+        if isinstance(event.operation, Compute):
+            return self.tile if event.kind is Kind.WRITE else self.nothing
+        count = sum(max(0, a.end - a.begin) for a in (*event.reads, *event.writes))
+        if count not in self.copies:
+            self.copies[count] = self.place(self.costs.copy(count))
+        return self.copies[count]
+
+    def numbers(self) -> tuple[Fraction, list[int]]:
+        """A unit that all durations share, and each of them in units."""
+        unit = Fraction(1, math.lcm(*(d.denominator for d in self.found)))
+        return unit, [int(d / unit) for d in self.found]
 
 
 def _sorted(before: Sequence[Sequence[int]], blocked: frozenset[int]) -> list[int]:
@@ -119,9 +159,15 @@ def finished(graph: Timed) -> list[int]:
     """When each node is over, in units; 0 for those that never happen."""
     times = [0] * len(graph.predecessors)
     durations = graph.durations
+    before = graph.predecessors
     for node in graph.order:
-        earlier = graph.predecessors[node]
-        times[node] = durations[node] + (max([times[p] for p in earlier]) if earlier else 0)
+        earlier = before[node]
+        if len(earlier) == 1:
+            times[node] = durations[node] + times[earlier[0]]
+        elif earlier:
+            times[node] = durations[node] + max([times[p] for p in earlier])
+        else:
+            times[node] = durations[node]
     return times
 
 

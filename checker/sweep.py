@@ -198,7 +198,7 @@ def _judged(worker: _Worker, shown: dict[str, int], values: Mapping[str, Value])
             sorted(rules, key=lambda rule: list(PROPERTIES).index(rule.property)),
             _heap(job, values),
             None if order is None else _backlog(sync, order),
-            None if order is None else _float(launch_time(timed(sync, job.costs))),
+            None if order is None else _float(launch_time(timed(sync, job.costs, order))),
             None if order is None else _steady(worker, values),
             opened,
             [name for name in PROPERTIES if name in known],
