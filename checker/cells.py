@@ -9,7 +9,8 @@ Lemma. Keep one cell of each class. A path of the order between two points of a 
 the cell runs from meeting to meeting through other cells; the kept cell of the same class has the
 same path between the same meetings. So the order of the kept points, and the time at which each
 happens, are those of the whole instance. What is asked of single cells (deadlock, flags, barriers,
-backlog, times) is exact; rows of memory speak of addresses and need the whole.
+backlog, times) is exact; rows of memory speak of addresses and need the whole. For the same reason the
+reads of one opaque compute are kept as one: they follow each other on one pipe, and take no time.
 
 Used by `sweep`; the tests compare it with whole instances.
 """
@@ -17,12 +18,12 @@ Used by `sweep`; the tests compare it with whole instances.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..protocol.cinteger import CType
 from ..protocol.evaluate import Value, evaluate
 from ..protocol.expr import Element, Expr, Var, VarKind, children, variables
-from ..protocol.instance import Instance
+from ..protocol.instance import Core, Event, Instance, Kind
 from ..protocol.parameters import check_values
 from ..protocol.program import (
     Assign,
@@ -31,6 +32,7 @@ from ..protocol.program import (
     Compute,
     For,
     If,
+    Operation,
     Protocol,
     Put,
     Quiet,
@@ -85,7 +87,7 @@ class Cells:
         """The instance with one cell of every class. Raises what `unroll` raises."""
         complete = check_values(self.protocol, values)
         keep = {place for found in self.classes(complete) for place in found.kept}
-        return unroll(self.protocol, complete, self.setup, limits=limits, keep=keep)
+        return _with_reads_at_once(unroll(self.protocol, complete, self.setup, limits=limits, keep=keep))
 
     def classes(self, values: Mapping[str, Value]) -> list[CellClass]:
         """`classes` at complete ``values``."""
@@ -93,6 +95,31 @@ class Cells:
         if key not in self.found:
             self.found[key] = classes(self.protocol, values, self.setup)
         return self.found[key]
+
+
+def _with_reads_at_once(instance: Instance) -> Instance:
+    """``instance`` with one read for those of an opaque compute: nothing comes between them."""
+    shorter: dict[int, tuple[Event, ...]] = {}
+    for core in instance.cores:
+        if id(core.events) not in shorter:
+            shorter[id(core.events)] = _reads_at_once(core.events)
+    return replace(instance, cores=tuple(Core(c.id, shorter[id(c.events)]) for c in instance.cores))
+
+
+def _reads_at_once(events: Sequence[Event]) -> tuple[Event, ...]:
+    kept: list[Event] = []
+    now: list[int] = []  # the new number of each event
+    reading: Operation | None = None  # the compute whose last read is the last of ``kept``
+    for event in events:
+        if event.kind is Kind.READ and event.operation is reading:
+            kept[-1] = event
+        else:
+            reads = event.kind is Kind.READ and isinstance(event.operation, Compute)
+            reading = event.operation if reads else None
+            after = tuple(now[number] for number in event.after)
+            kept.append(event if after == event.after else event._replace(after=after))
+        now.append(len(kept) - 1)
+    return tuple(kept)
 
 
 def classes(protocol: Protocol, values: Mapping[str, Value], setup: Setup) -> list[CellClass]:
