@@ -49,7 +49,7 @@ from ..protocol.program import (
     statements,
 )
 from ..protocol.setup import Setup
-from ..protocol.unroll import Limits, unroll
+from ..protocol.unroll import Limits, Unroller
 
 Cell = tuple[tuple[int, int], ...]
 """The (rank, block) of a cell."""
@@ -72,6 +72,7 @@ class Cells:
 
     def __init__(self, protocol: Protocol, setup: Setup) -> None:
         self.protocol, self.setup = protocol, setup
+        self.made: Unroller | None = None  # made at the first values: it may refuse the protocol
         self.found: dict[tuple[Value, ...], list[CellClass]] = {}
         programs = protocol.programs.values()
         told = [e for program in programs for e in (*_control(program), *_peers(program))]
@@ -87,7 +88,16 @@ class Cells:
         """The instance with one cell of every class. Raises what `unroll` raises."""
         complete = check_values(self.protocol, values)
         keep = {place for found in self.classes(complete) for place in found.kept}
-        return _with_reads_at_once(unroll(self.protocol, complete, self.setup, limits=limits, keep=keep))
+        return _with_reads_at_once(self._unroller().at(complete, limits=limits, keep=keep))
+
+    def whole(self, values: Mapping[str, Value]) -> Instance:
+        """The whole instance at complete ``values``. Raises what `unroll` raises."""
+        return self._unroller().at(dict(values))
+
+    def _unroller(self) -> Unroller:
+        if self.made is None:
+            self.made = Unroller(self.protocol, self.setup)
+        return self.made
 
     def classes(self, values: Mapping[str, Value]) -> list[CellClass]:
         """`classes` at complete ``values``."""
@@ -116,8 +126,9 @@ def _reads_at_once(events: Sequence[Event]) -> tuple[Event, ...]:
         else:
             reads = event.kind is Kind.READ and isinstance(event.operation, Compute)
             reading = event.operation if reads else None
-            after = tuple(now[number] for number in event.after)
-            kept.append(event if after == event.after else event._replace(after=after))
+            if event.after:
+                event = event._replace(after=tuple(now[number] for number in event.after))
+            kept.append(event)
         now.append(len(kept) - 1)
     return tuple(kept)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from ..protocol.flags import Counter
 from ..protocol.instance import Access, Kind
-from ..protocol.program import ALL_PIPES
+from ..protocol.program import ALL_PIPES, SetFlag, WaitFlag, statements
 from ..protocol.sync import Sync, Use, determinate
 from .obligations import NEVER, Clause, Obligation
 from .pieces import Place
@@ -69,6 +69,10 @@ def _drained_later(sync: Sync, use: Use) -> bool:
 
 def _mode_changes(sync: Sync) -> Iterator[Obligation]:
     """A core uses an id in another mode only when all its earlier sets and waits of it are done."""
+    programs = sync.instance.protocol.programs.values()
+    flags = (s for program in programs for s in statements(program) if isinstance(s, SetFlag | WaitFlag))
+    if len({flag.mode for flag in flags}) < 2:
+        return
     for (core, _), uses in _uses_by_id(sync).items():
         if len({mode for mode, _ in uses}) < 2:
             continue

@@ -31,9 +31,16 @@ def flag_range(sync: Sync, *, strict_ids: bool) -> list[Fault] | None:
     takers = _takers(sync)
     ids: dict[tuple[str, str, Span, Severity], set[int]] = defaultdict(set)
     used: dict[tuple[Role, int], set[int]] = defaultdict(set)
+    seen: set[tuple[int, int, Role, int]] = set()  # a statement with one id is judged alike on like cores
     for cores in distinct_cores(instance):
         core = instance.cores[cores[0]]
         for event in core.events:
+            if event.raw < 0 and not event.link and event.kind not in FLAGS:
+                continue
+            key = (id(event.operation), event.raw, core.id.role, core.id.sub)
+            if key in seen:
+                continue
+            seen.add(key)
             if event.kind in FLAGS:
                 used[core.id.role, event.flag].add(event.raw)
             for code, about, severity in _faults_of(instance.profile, core.id, event, takers, strict_ids):

@@ -25,7 +25,6 @@ from ..protocol.parameters import check_values
 from ..protocol.program import Protocol
 from ..protocol.setup import Setup
 from ..protocol.sync import Sync, synchronise
-from ..protocol.unroll import Limits, unroll
 from .analysis import collection_paused
 from .ask import EngineDisagreement
 from .cells import Cells
@@ -191,12 +190,12 @@ def _judged(worker: _Worker, shown: dict[str, int], values: Mapping[str, Value])
         opened: str | None = None
         left = set(rows_for(job.setup.launches)) - _OF_CELLS - known
         if job.cross_check or order is None or (not rules and left):
-            opened = _whole(job, values, rules, answers)
+            opened = _whole(worker, values, rules, answers)
         return Configuration(
             shown,
             "violated" if rules else "unknown" if opened else "safe",
             sorted(rules, key=lambda rule: list(PROPERTIES).index(rule.property)),
-            _heap(job, values),
+            _heap(worker, values),
             None if order is None else _backlog(sync, order),
             None if order is None else _float(launch_time(timed(sync, job.costs, order))),
             None if order is None else _steady(worker, values),
@@ -240,10 +239,13 @@ def _cell_rules(job: Job, sync: Sync) -> tuple[dict[Rule, None], HappensBefore |
     return rules, order
 
 
-def _whole(job: Job, values: Mapping[str, Value], rules: dict[Rule, None], answers: Answers) -> str | None:
+def _whole(
+    worker: _Worker, values: Mapping[str, Value], rules: dict[Rule, None], answers: Answers
+) -> str | None:
     """Add the rules that fail in the whole instance; returns why some are not known."""
+    job = worker.job
     try:
-        instance = unroll(job.protocol, values, job.setup, limits=Limits())
+        instance = worker.cells.whole(values)
     except LimitError as error:
         return str(error)
     judgement = judge(instance, strict_ids=job.strict_ids)
@@ -264,14 +266,14 @@ _SAID: Mapping[Verdict | None, bool] = {Verdict.PROVED: False, Verdict.VIOLATED:
 """Whether a property fails, of the answers that `judge` can be compared with."""
 
 
-def _heap(job: Job, values: Mapping[str, Value]) -> int | None:
+def _heap(worker: _Worker, values: Mapping[str, Value]) -> int | None:
     """The bytes of symmetric memory that are addressed; None where the instance is too large to tell."""
     try:
-        return reach(job.protocol, values, job.setup)
+        return reach(worker.job.protocol, values, worker.job.setup)
     except Declined:
         pass
     try:
-        instance = unroll(job.protocol, values, job.setup)
+        instance = worker.cells.whole(values)
     except LimitError:
         return None
     return max((extent.needed for extent in extents(instance)), default=0)

@@ -62,8 +62,6 @@ class Generated:
 
     function: Callable[..., None]
     filename: str
-    per_block: bool
-    per_launch: bool
     predicted: int
     checked: Sequence[tuple[Span, str]]
     operations: Sequence[Statement]
@@ -106,9 +104,8 @@ def generate(
     }  # fmt: skip
     exec(compile(text, filename, "exec"), names)  # our own text: names are checked, values are ints
     return Generated(
-        names["run"], filename, mentions(program, "block", "sub"), mentions(program, "launch"), predicted,
-        writer.checked, writer.operations, writer.lines,
-    )  # fmt: skip
+        names["run"], filename, predicted, writer.checked, writer.operations, writer.lines
+    )
 
 
 def _item(items: tuple[int, ...], index: int) -> int:

@@ -32,6 +32,8 @@ class Kind(Enum):
     WRITE = "write"
     END = "end"
 
+    __hash__ = object.__hash__  # Enum's own is slow, and dictionaries of many events use it
+
 
 class Access(NamedTuple):
     """A byte window of a region on one rank.

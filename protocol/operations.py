@@ -34,6 +34,8 @@ class Role(Enum):
     AIV = "vector core"
     AIC = "cube core"
 
+    __hash__ = object.__hash__  # Enum's own is slow, and dictionaries of many events use it
+
 
 class Pipe(Enum):
     """The instruction queues of a core (hardware.md 1). S runs the program; ALL is every queue."""
@@ -46,6 +48,8 @@ class Pipe(Enum):
     MTE3 = "PIPE_MTE3"
     FIX = "PIPE_FIX"
     ALL = "PIPE_ALL"
+
+    __hash__ = object.__hash__  # Enum's own is slow, and dictionaries of many events use it
 
 
 ALL_PIPES = (Pipe.V, Pipe.M, Pipe.MTE1, Pipe.MTE2, Pipe.MTE3, Pipe.FIX)

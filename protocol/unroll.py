@@ -12,11 +12,12 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
+from typing import NamedTuple
 
 from .errors import LimitError, SourceError, UnsupportedError
 from .evaluate import Value
 from .expr import Element, Var, variables
-from .generate import Generated, generate
+from .generate import Generated, generate, mentions
 from .instance import Absent, Assembly, Core, CoreId, Event, Instance, Kind, Wrap, assembly_name
 from .parameters import check_values
 from .profile import STREAM_ORDER, BarrierForm
@@ -24,6 +25,7 @@ from .program import (
     ALL_PIPES,
     Assign,
     Barrier,
+    Block,
     Compute,
     For,
     Pipe,
@@ -72,43 +74,84 @@ def unroll(
     predicted size exceeds ``limits.max_events``, UnsupportedError for an executed operation that is
     not decided, SourceError where the program itself computes nonsense (division by zero).
     """
-    setup, limits = setup or Setup(), limits or Limits()
     complete = check_values(protocol, values)
-    _check_names(protocol)
-    _check_regions(protocol)
-    ranks, blocks = complete["ranks"], complete["blocks"]
-    assert isinstance(ranks, int)
-    assert isinstance(blocks, int)
-    barriers = barrier_forms(protocol, setup)
-    programs = {
-        role: generate(protocol, program, role, complete, setup, barriers)
-        for role, program in protocol.programs.items()
-    }
-    subs = {Role.AIV: protocol.vectors_per_cube, Role.AIC: 1}
-    roles = launched_roles(protocol, barriers)
-    ends = 2 * setup.launches  # END and, but for the last launch, the meeting after it
-    predicted = sum(
-        min((programs[role].predicted if role in programs else 0) * setup.launches + ends, _FAR)
-        * (ranks * blocks if keep is None else len(keep))
-        * subs[role]
-        for role in roles
-    )
-    if predicted > limits.max_events:
-        raise LimitError("max-events", limits.max_events, f"a predicted size of {predicted} events")
-    runner = _Runner(programs, setup.launches, limits)
-    cores = tuple(
-        Core(core, runner.events_of(core))
-        for rank in range(ranks)
-        for block in range(blocks)
-        if keep is None or (rank, block) in keep
-        for role in roles
-        for sub in range(subs[role])
-        for core in (CoreId(rank, role, block, sub),)
-    )
-    return Instance(
-        protocol, complete, setup, cores, _assemblies(barriers.values(), cores, ranks, setup.launches),
-        tuple(runner.wraps), tuple(runner.absent),
-    )  # fmt: skip
+    return Unroller(protocol, setup or Setup()).at(complete, limits=limits, keep=keep)
+
+
+class Unroller:
+    """Unrolls one protocol for one setup at many values; what does not depend on them is done once.
+
+    Raises SourceError and UnsupportedError for what no values make right.
+    """
+
+    def __init__(self, protocol: Protocol, setup: Setup) -> None:
+        _check_names(protocol)
+        _check_regions(protocol)
+        self.protocol, self.setup = protocol, setup
+        self.barriers = barrier_forms(protocol, setup)
+        self.roles = launched_roles(protocol, self.barriers)
+        self.varies = {role: _varies(program) for role, program in protocol.programs.items()}
+        self._compiled: tuple[dict[str, Value], dict[Role, Generated]] | None = None
+
+    def at(
+        self,
+        complete: dict[str, Value],
+        *,
+        limits: Limits | None = None,
+        keep: Collection[tuple[int, int]] | None = None,
+    ) -> Instance:
+        """The instance at values that `check_values` has completed; raises as `unroll` does."""
+        protocol, setup, limits = self.protocol, self.setup, limits or Limits()
+        ranks, blocks = complete["ranks"], complete["blocks"]
+        assert isinstance(ranks, int)
+        assert isinstance(blocks, int)
+        programs = self._programs(complete)
+        subs = {Role.AIV: protocol.vectors_per_cube, Role.AIC: 1}
+        ends = 2 * setup.launches  # END and, but for the last launch, the meeting after it
+        predicted = sum(
+            min((programs[role].predicted if role in programs else 0) * setup.launches + ends, _FAR)
+            * (ranks * blocks if keep is None else len(keep))
+            * subs[role]
+            for role in self.roles
+        )
+        if predicted > limits.max_events:
+            raise LimitError("max-events", limits.max_events, f"a predicted size of {predicted} events")
+        runner = _Runner(programs, self.varies, setup.launches, limits)
+        cores = tuple(
+            Core(core, runner.events_of(core))
+            for rank in range(ranks)
+            for block in range(blocks)
+            if keep is None or (rank, block) in keep
+            for role in self.roles
+            for sub in range(subs[role])
+            for core in (CoreId(rank, role, block, sub),)
+        )
+        return Instance(
+            protocol, complete, setup, cores,
+            _assemblies(self.barriers.values(), cores, ranks, setup.launches),
+            tuple(runner.wraps), tuple(runner.absent),
+        )  # fmt: skip
+
+    def _programs(self, complete: dict[str, Value]) -> dict[Role, Generated]:
+        """The compiled programs at ``complete``; those of the last values are kept."""
+        if self._compiled is None or self._compiled[0] != complete:
+            programs = {
+                role: generate(self.protocol, program, role, complete, self.setup, self.barriers)
+                for role, program in self.protocol.programs.items()
+            }
+            self._compiled = dict(complete), programs
+        return self._compiled[1]
+
+
+class _Varies(NamedTuple):
+    """By what, other than the rank, a program tells cores apart."""
+
+    by_block: bool
+    by_launch: bool
+
+
+def _varies(program: Block) -> _Varies:
+    return _Varies(mentions(program, "block", "sub"), mentions(program, "launch"))
 
 
 _FAR = 1 << 60
@@ -199,8 +242,15 @@ def barrier_forms(protocol: Protocol, setup: Setup) -> dict[str, BarrierForm]:
 class _Runner:
     """Runs the compiled programs, sharing the events of cores that cannot differ."""
 
-    def __init__(self, programs: Mapping[Role, Generated], launches: int, limits: Limits) -> None:
+    def __init__(
+        self,
+        programs: Mapping[Role, Generated],
+        varies: Mapping[Role, _Varies],
+        launches: int,
+        limits: Limits,
+    ) -> None:
         self.programs = programs
+        self.varies = varies
         self.launches = launches
         self.limits = limits
         self.wraps: list[Wrap] = []
@@ -211,7 +261,7 @@ class _Runner:
         generated = self.programs.get(core.role)
         if generated is None and self.launches == 1:
             return NO_PROGRAM
-        if generated is None or not generated.per_block:
+        if generated is None or not self.varies[core.role].by_block:
             cached = self.cache.get((core.role, core.rank))
             if cached is not None:
                 return cached
@@ -224,7 +274,7 @@ class _Runner:
         out: list[Event] = []
         one: tuple[Event, ...] = NO_PROGRAM
         for launch in range(self.launches):
-            if generated is not None and (launch == 0 or generated.per_launch):
+            if generated is not None and (launch == 0 or self.varies[core.role].by_launch):
                 one = self._run(generated, core, launch)
             start = len(out)
             out += one if launch == 0 else (_moved(event, launch, start) for event in one)
