@@ -6,6 +6,7 @@ Declines where a loop is not fixed beforehand or a value could wrap; `sweep` unr
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -80,7 +81,7 @@ class _Reach:
                 case If(condition=condition, then=then, orelse=orelse):
                     holds = self._value(condition) != 0
                     self._block(then, mask & holds)
-                    self._block(orelse, mask & ~holds)
+                    self._block(orelse, mask & np.logical_not(holds))
                 case While() | Assign():
                     raise Declined("the program computes as it runs")
                 case Put(target=target, source=source, bytes=size):
@@ -116,9 +117,9 @@ class _Reach:
             return
         length = self._value(size)
         ends = self._value(address.offset) + length
-        counts = np.broadcast_arrays(mask & (length > 0), ends)
-        if counts[0].any():
-            self.furthest = max(self.furthest, int(counts[1][counts[0]].max()))
+        touched, reached = np.broadcast_arrays(mask & (length > 0), ends)
+        if reached.size and int(reached.max()) > self.furthest and touched.any():
+            self.furthest = max(self.furthest, int(reached[touched].max()))
 
     def _fixed(self, expr: Expr) -> int:
         if any(v.kind is not VarKind.PARAMETER for v in variables(expr)):
@@ -127,7 +128,8 @@ class _Reach:
 
     # --- values -------------------------------------------------------------------------------
 
-    def _value(self, expr: Expr) -> Array:
+    def _value(self, expr: Expr) -> Array | int:
+        """An array over the open indices, or a number where it depends on none of them."""
         match expr:
             case Const(value=value):
                 return self._small(value)
@@ -138,15 +140,15 @@ class _Reach:
                 assert isinstance(number, int)
                 return self._small(number)
             case Cast(operand=operand, type=CType.BOOL):
-                return np.asarray(self._value(operand) != 0, np.int64)
+                return _numbers(self._value(operand) != 0)
             case Cast(operand=operand):
                 return self._in_type(self._value(operand), expr.type)
             case Unary(op="!", operand=operand):
-                return np.asarray(self._value(operand) == 0, np.int64)
+                return _numbers(self._value(operand) == 0)
             case Unary(op="-", operand=operand):
                 return self._in_type(-self._value(operand), expr.type)
             case Select(condition=condition, then=then, other=other):
-                return np.where(self._value(condition) != 0, self._value(then), self._value(other))
+                return self._select(self._value(condition), self._value(then), self._value(other))
             case Binary(op=op, left=left, right=right):
                 return self._in_type(_binary(op, self._value(left), self._value(right)), expr.type)
             case Call(function=function, arguments=(first, second)):
@@ -154,14 +156,20 @@ class _Reach:
         raise Declined("an expression that is evaluated one by one")
 
     @staticmethod
-    def _small(value: int) -> Array:
-        if abs(value) >= _HUGE:
-            raise Declined("a value beyond 62 bits")
-        return np.full((1,) * _AXES, value, np.int64)
+    def _select(condition: Array | int, then: Array | int, other: Array | int) -> Array | int:
+        if isinstance(condition, int):
+            return then if condition else other
+        return np.where(condition != 0, then, other)
 
     @staticmethod
-    def _in_type(items: Array, ctype: CType) -> Array:
-        for value in (int(items.min()), int(items.max())) if items.size else ():
+    def _small(value: int) -> int:
+        if abs(value) >= _HUGE:
+            raise Declined("a value beyond 62 bits")
+        return value
+
+    @staticmethod
+    def _in_type(items: Array | int, ctype: CType) -> Array | int:
+        for value in _ends(items):
             if abs(value) >= _HUGE or not fits(ctype, value):
                 raise Declined("a value may wrap")
         return items
@@ -170,22 +178,37 @@ class _Reach:
 _HUGE = 1 << 62
 
 
-def _binary(op: str, a: Array, b: Array) -> Array:
+def _numbers(truth: object) -> Array | int:
+    """Truth values as 0 and 1."""
+    return int(truth) if isinstance(truth, bool) else np.asarray(truth, np.int64)
+
+
+def _ends(items: Array | int) -> tuple[int, ...]:
+    """The least and the greatest of ``items``; nothing where there are none."""
+    if isinstance(items, int):
+        return (items,)
+    return (int(items.min()), int(items.max())) if items.size else ()
+
+
+def _binary(op: str, a: Array | int, b: Array | int) -> Array | int:
     if op in ("*", "+", "-"):
-        x, y = int(np.abs(a).max(initial=0)), int(np.abs(b).max(initial=0))
+        x, y = (max(map(abs, _ends(items)), default=0) for items in (a, b))
         if max(x * y, x + y) >= _HUGE:
             raise Declined("a value beyond 62 bits")
-    if op in ("/", "%", "ceil_div") and (int(b.min(initial=1)) <= 0 or int(a.min(initial=0)) < 0):
+    if op in ("/", "%", "ceil_div") and (min(_ends(b), default=1) <= 0 or min(_ends(a), default=0) < 0):
         raise Declined("a division of or by what is not positive")
-    if op in _PLAIN:
-        return np.asarray(_PLAIN[op](a, b)).astype(np.int64)
-    raise Declined(f"the operator {op}")
+    if op not in _PLAIN:
+        raise Declined(f"the operator {op}")
+    found = _PLAIN[op](a, b)
+    if isinstance(a, int) and isinstance(b, int):
+        return int(found)
+    return np.asarray(found).astype(np.int64, copy=False)
 
 
 _PLAIN: Mapping[str, Any] = {
-    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.floor_divide, "%": np.remainder,
-    "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor, "min": np.minimum, "max": np.maximum,
-    "ceil_div": lambda a, b: -(-a // b), "<": np.less, "<=": np.less_equal, ">": np.greater,
-    ">=": np.greater_equal, "==": np.equal, "!=": np.not_equal,
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.floordiv, "%": operator.mod,
+    "&": operator.and_, "|": operator.or_, "^": operator.xor, "min": np.minimum, "max": np.maximum,
+    "ceil_div": lambda a, b: -(-a // b), "<": operator.lt, "<=": operator.le, ">": operator.gt,
+    ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
     "&&": lambda a, b: (a != 0) & (b != 0), "||": lambda a, b: (a != 0) | (b != 0),
 }  # fmt: skip
