@@ -130,6 +130,8 @@ def _named(sync: Sync, name: str, code: str, a: Place, b: Place) -> tuple[str, s
 
 def _cut(place: Place, piece: Piece) -> Place:
     """``place`` with its window narrowed to the piece."""
+    if (place.access.begin, place.access.end) == (piece.begin, piece.end):
+        return place
     return Place(place.core, place.event, place.access._replace(begin=piece.begin, end=piece.end))
 
 

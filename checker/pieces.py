@@ -108,15 +108,17 @@ def pieces(instance: Instance, writes: Writes, reader: Place) -> list[Piece]:
         if not touching and access.origin == (access.rank, access.region, access.begin):
             continue  # the input itself, and nobody writes these bytes of it
         touching.sort(key=lambda place: (place.core, place.event))
-        needed = tuple(p for p in touching if _is_needed(instance, p, reader))
-        others = tuple(p for p in touching if not _is_needed(instance, p, reader))
-        result.append(Piece(reader, begin, end, needed, others))
+        apart: dict[bool, list[Place]] = {True: [], False: []}
+        for place in touching:
+            apart[_is_needed(instance, place, reader)].append(place)
+        result.append(Piece(reader, begin, end, tuple(apart[True]), tuple(apart[False])))
     return result
 
 
 def _is_needed(instance: Instance, write: Place, reader: Place) -> bool:
-    same_launch = launch_of(instance, write) == launch_of(instance, reader)
-    return same_launch and _delivers(write.access, reader.access)
+    if not _delivers(write.access, reader.access):
+        return False
+    return launch_of(instance, write) == launch_of(instance, reader)
 
 
 def launch_of(instance: Instance, place: Place) -> int:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from ..protocol.describe import barrier_name, flag_name, numbers
 from ..protocol.evaluate import evaluate
 from ..protocol.flags import Counter
-from ..protocol.instance import Access, Event, Instance, Kind
+from ..protocol.instance import Access, CoreId, Event, Instance, Kind
 from ..protocol.program import Role, Span
 from ..protocol.sync import Sync, Use
 from .pieces import Piece, contract_of
@@ -228,8 +228,9 @@ def _outputs(instance: Instance, expected: Mapping[tuple[str, int], int]) -> Ite
     """
     reported: set[tuple[str, Span]] = set()
     launches = range(instance.setup.launches)
+    written = _output_writes(instance, expected)
     for ((region, rank), size), launch in itertools.product(expected.items(), launches):
-        windows = _output_windows(instance, region, rank, launch)
+        windows = _whole_windows(instance, written.get((region, rank, launch), []))
         for code, text, span in _gaps(sorted(windows, key=lambda w: w[:2]), size):
             if (code, span) not in reported:
                 reported.add((code, span))
@@ -238,26 +239,38 @@ def _outputs(instance: Instance, expected: Mapping[tuple[str, int], int]) -> Ite
                 yield Fault(code, message, span)
 
 
-def _output_windows(instance: Instance, region: str, rank: int, launch: int) -> list[tuple[int, int, Span]]:
-    """The windows of ``region`` that are wholly written in a launch, each as often as it is.
+_OutputWrite = tuple[CoreId, Event, Access]
+
+
+def _output_writes(
+    instance: Instance, expected: Mapping[tuple[str, int], int]
+) -> dict[tuple[str, int, int], list[_OutputWrite]]:
+    """The writes of bytes in the ``expected`` regions, by region, rank and launch."""
+    written: dict[tuple[str, int, int], list[_OutputWrite]] = defaultdict(list)
+    for core, events in instance.cores:
+        for event in events:
+            for access in event.writes:
+                if access.begin < access.end and (access.region, access.rank) in expected:
+                    written[access.region, access.rank, event.launch].append((core, event, access))
+    return written
+
+
+def _whole_windows(instance: Instance, written: Sequence[_OutputWrite]) -> list[tuple[int, int, Span]]:
+    """The windows of a region that are wholly written in a launch, each as often as it is.
 
     Blocks share a window where they make the same opaque call, be it at several places.
     """
     whole: list[tuple[int, int, Span]] = []
     shares: dict[tuple[int, int, Role, str], Tally[int]] = defaultdict(Tally)  # by block
     places: dict[tuple[int, int, Role, str], Span] = {}
-    for core in instance.cores:
-        for event in core.events:
-            for access in event.writes if event.launch == launch else ():
-                if (access.region, access.rank) != (region, rank) or access.begin >= access.end:
-                    continue
-                span = event.span or NOWHERE
-                if access.share:
-                    key = (access.begin, access.end, core.id.role, contract_of(event))
-                    shares[key][core.id.block] += 1
-                    places.setdefault(key, span)
-                else:
-                    whole.append((access.begin, access.end, span))
+    for core, event, access in written:
+        span = event.span or NOWHERE
+        if access.share:
+            key = (access.begin, access.end, core.role, contract_of(event))
+            shares[key][core.block] += 1
+            places.setdefault(key, span)
+        else:
+            whole.append((access.begin, access.end, span))
     for key, writers in shares.items():
         begin, end, *_ = key
         span = places[key]

@@ -56,34 +56,27 @@ def order_core(events: Sequence[Event]) -> CoreOrder:
     """The order inside a core that executes ``events``."""
     order = CoreOrder()
     last: dict[Pipe, int] = {}  # the last point on each pipe's chain
-    length: dict[int, int] = {}  # points on each chain
-
-    def point(index: int, chain: int, before: tuple[int, ...]) -> int:
-        number = len(order.event)
-        order.event.append(index)
-        order.chain.append(chain)
-        position = length.get(chain, 0)
-        length[chain] = position + 1
-        order.position.append(position)
-        order.predecessors.append(before)
-        return number
-
+    length = dict.fromkeys((NO_CHAIN, *_CHAIN.values()), 0)  # points on each chain
+    add_event, add_chain = order.event.append, order.chain.append
+    add_position, add_predecessors = order.position.append, order.predecessors.append
+    number = -1  # of the point before
     for index, event in enumerate(events):
         kind, pipe = event.kind, event.pipe
+        late, lasts, put = kind in SETS, kind in LASTING, kind is Kind.PUT
+        first = NO_CHAIN if late else _CHAIN[pipe]
         before = _before(event, last, order)
-        if kind in SETS:
-            begin = end = point(index, NO_CHAIN, before)
-        elif kind is Kind.PUT:
-            begin = point(index, _CHAIN[pipe], before)
-            last[pipe] = begin
-            end = point(index, NO_CHAIN, (begin,))
-        else:
-            begin = end = point(index, _CHAIN[pipe], before)
-            if kind in LASTING:
-                end = point(index, _CHAIN[pipe], (begin,))
-            last[pipe] = end
-        order.begin.append(begin)
-        order.end.append(end)
+        order.begin.append(number + 1)
+        for chain in (first, NO_CHAIN) if put else (first, first) if lasts else (first,):
+            number += 1
+            add_event(index)
+            add_chain(chain)
+            add_position(length[chain])
+            length[chain] += 1
+            add_predecessors(before)
+            before = (number,)
+        order.end.append(number)
+        if not late:
+            last[pipe] = number - put  # a put holds its pipe until it is posted only
     return order
 
 
@@ -91,5 +84,7 @@ def _before(event: Event, last: dict[Pipe, int], order: CoreOrder) -> tuple[int,
     """The points of the same core that must come before ``event`` begins."""
     pipes = (event.pipe, *event.drains) if event.pipe is Pipe.S else (event.pipe, Pipe.S)
     points = [last[pipe] for pipe in pipes if pipe in last]
+    if not event.after:
+        return tuple(points)  # those of different pipes
     points += [order.end[index] for index in event.after]
     return tuple(dict.fromkeys(points))

@@ -89,6 +89,9 @@ class Sync:
         """The sets that together raise ``counter`` for the 1st, 2nd, ... time; channel by channel."""
         found: list[tuple[Use, ...]] = []
         for channel, uses in self.channels.get(counter, {}).items():
+            if len(channel.setters) == 1:
+                found += [(use,) for use in uses.get(channel.setters[0], ())]
+                continue
             found += zip(*(uses.get(core, ()) for core in channel.setters), strict=False)
         return found
 
