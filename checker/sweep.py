@@ -24,22 +24,19 @@ from ..protocol.evaluate import Value
 from ..protocol.parameters import check_values
 from ..protocol.program import Protocol
 from ..protocol.setup import Setup
-from ..protocol.sync import Sync, synchronise
+from ..protocol.sync import synchronise
 from .analysis import collection_paused
 from .ask import EngineDisagreement
+from .cell_rules import OF_CELLS, CellRules, Rule
 from .cells import Cells
 from .costs import Costs
 from .critical_path import launch_time, timed
 from .engine import Declined
-from .flag_obligations import MERGED, flag_obligations
-from .flag_range import flag_range
-from .happens_before import HappensBefore
 from .layout import extents
 from .properties import PROPERTIES, rows_for
 from .quick import judge
 from .reach import reach
 from .report import Severity, Verdict
-from .static import barrier_match, blocks_exceed_cores, flag_balance
 from .steady import steady_time
 from .sweep_cache import Cache
 
@@ -49,13 +46,6 @@ Answer = Callable[[Protocol, Setup], Callable[[Mapping[str, Value]], Answers]]
 TILES = "tile_cnt"
 SWEEP_FORMAT = 1
 """Rises when cached results mean something else."""
-
-
-class Rule(msgspec.Struct, frozen=True):
-    """A rule that fails; ``code`` empty where the property was answered for all values."""
-
-    property: str
-    code: str
 
 
 class Configuration(msgspec.Struct, frozen=True):
@@ -106,13 +96,22 @@ def sweep(
     jobs: int = 1,
     progress: Callable[[str], None] | None = None,
 ) -> list[Configuration]:
-    """The results for the values of ``grid``, in its order, whatever ``jobs`` processes do first."""
-    found = []
-    for result in _run(job, grid, jobs):
-        found.append(result)
+    """The results for the values of ``grid``, in its order, whatever is judged first."""
+    order = _alike_together(grid)
+    found: dict[int, Configuration] = {}
+    for number, result in zip(order, _run(job, [grid[i] for i in order], jobs), strict=True):
+        found[number] = result
         if progress is not None:
             progress(f"{len(found)} of {len(grid)} configurations")
-    return found
+    return [found[number] for number in range(len(grid))]
+
+
+def _alike_together(grid: Sequence[Mapping[str, Value]]) -> list[int]:
+    """The numbers of ``grid``, one after the other those that `CellRules` may find alike."""
+    together: dict[tuple[Value | None, ...], list[int]] = {}
+    for number, values in enumerate(grid):
+        together.setdefault((values.get("buffer_size"), values.get(TILES)), []).append(number)
+    return [number for numbers in together.values() for number in numbers]
 
 
 def _run(job: Job, grid: Sequence[Mapping[str, Value]], jobs: int) -> Iterator[Configuration]:
@@ -122,7 +121,11 @@ def _run(job: Job, grid: Sequence[Mapping[str, Value]], jobs: int) -> Iterator[C
         return
     # a fresh process each: this one may have threads, which a fork would lose
     with ProcessPoolExecutor(jobs, get_context("spawn"), _start_process, (job,)) as pool:
-        yield from pool.map(_configured, grid, chunksize=max(1, min(16, len(grid) // (4 * jobs))))
+        yield from pool.map(_configured, grid, chunksize=max(1, min(_CHUNK, len(grid) // (4 * jobs))))
+
+
+_CHUNK = 24
+"""Configurations that a process is given at a time: few, so that none is idle at the end."""
 
 
 class _Worker:
@@ -132,6 +135,7 @@ class _Worker:
         self.job = job
         self.content = job.content()
         self.cells = Cells(job.protocol, job.setup)
+        self.rules = CellRules(strict_ids=job.strict_ids)
         self.cache = None if job.cache is None else Cache(job.cache, Configuration)
         self.answers = None if job.answer is None else job.answer(job.protocol, job.setup)
         self.steady: dict[object, float | None] = {}
@@ -180,15 +184,15 @@ def _configured(values: Mapping[str, Value]) -> Configuration:
 def _judged(worker: _Worker, shown: dict[str, int], values: Mapping[str, Value]) -> Configuration:
     job = worker.job
     try:
-        sync = synchronise(worker.cells.reduced(values))
-        rules, order = _cell_rules(job, sync)
+        judged = worker.rules.judged(worker.cells.reduced(values))
+        rules, order = dict.fromkeys(judged.rules), judged.order
         answers = {} if worker.answers is None else dict(worker.answers(values))
         known = {name for name, verdict in answers.items() if verdict is not None}
         named = {rule.property for rule in rules}
         failing = [name for name, verdict in answers.items() if verdict is Verdict.VIOLATED]
         rules |= {Rule(name, ""): None for name in failing if name not in named}
         opened: str | None = None
-        left = set(rows_for(job.setup.launches)) - _OF_CELLS - known
+        left = set(rows_for(job.setup.launches)) - OF_CELLS - known
         if job.cross_check or order is None or (not rules and left):
             opened = _whole(worker, values, rules, answers)
         return Configuration(
@@ -196,8 +200,8 @@ def _judged(worker: _Worker, shown: dict[str, int], values: Mapping[str, Value])
             "violated" if rules else "unknown" if opened else "safe",
             sorted(rules, key=lambda rule: list(PROPERTIES).index(rule.property)),
             _heap(worker, values),
-            None if order is None else _backlog(sync, order),
-            None if order is None else _float(launch_time(timed(sync, job.costs, order))),
+            judged.backlog,
+            None if order is None else _float(launch_time(timed(judged.sync, job.costs, order))),
             None if order is None else _steady(worker, values),
             opened,
             [name for name in PROPERTIES if name in known],
@@ -206,37 +210,6 @@ def _judged(worker: _Worker, shown: dict[str, int], values: Mapping[str, Value])
         return Configuration(shown, "unknown", note=str(error))
     except Mc2proofError as error:
         return Configuration(shown, "refused", note=str(error))
-
-
-_OF_CELLS = frozenset({"deadlock-freedom", "flag-balance", "flag-range", "barrier-match"})
-"""The properties that are decided on one cell of each class."""
-
-
-def _cell_rules(job: Job, sync: Sync) -> tuple[dict[Rule, None], HappensBefore | None]:
-    """The rules of `_OF_CELLS` that fail, and the order, if timings share one."""
-    faults = {
-        "deadlock-freedom": blocks_exceed_cores(sync),
-        "flag-balance": flag_balance(sync),
-        "flag-range": flag_range(sync, strict_ids=job.strict_ids),
-        "barrier-match": barrier_match(sync),
-    }
-    rules = {
-        Rule(name, fault.code): None
-        for name, some in faults.items()
-        for fault in some or ()
-        if fault.severity is Severity.ERROR
-    }
-    try:
-        order = HappensBefore(sync)
-        obligations = list(flag_obligations(sync))
-        broken = [obligations[i] for i in order.violated(obligations)]
-    except Declined:
-        return rules, None
-    lossy = any(obligation.code == MERGED for obligation in broken)
-    if order.stuck() is not None and not lossy:
-        rules[Rule("deadlock-freedom", "deadlock")] = None
-    rules |= {Rule(o.property, o.code): None for o in broken if not lossy or o.property == "flag-range"}
-    return rules, order
 
 
 def _whole(
@@ -277,31 +250,6 @@ def _heap(worker: _Worker, values: Mapping[str, Value]) -> int | None:
     except LimitError:
         return None
     return max((extent.needed for extent in extents(instance)), default=0)
-
-
-def _backlog(sync: Sync, order: HappensBefore) -> int:
-    """The most sets of one flag that can wait to be taken, in any timing."""
-    most = 0
-    waits_of: list[int] = []
-    sets_of: list[int] = []
-    owners: list[tuple[object, int]] = []
-    taken: dict[tuple[object, int], int] = {}
-    for counter in sync.sets:
-        if counter.is_event:
-            continue
-        rises, waits = sync.rises(counter), sync.waits.get(counter, [])
-        for j, rise in enumerate(rises):
-            taken[counter, j] = 0
-            for wait in waits[:j]:
-                waits_of.append(wait.point)
-                sets_of.append(rise[-1].point)
-                owners.append((counter, j))
-    if waits_of:
-        for owner, before in zip(owners, order.ordered(waits_of, sets_of), strict=True):
-            taken[owner] += bool(before)
-    for (_, j), count in taken.items():
-        most = max(most, j + 1 - count)
-    return most
 
 
 def _float(time: object) -> float | None:

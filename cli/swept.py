@@ -14,8 +14,9 @@ from typing import Any
 
 import msgspec
 
+from mc2proof.checker.cell_rules import Rule
 from mc2proof.checker.costs import MADE_UP, Costs
-from mc2proof.checker.sweep import Configuration, Rule
+from mc2proof.checker.sweep import Configuration
 from mc2proof.protocol.errors import ParameterError
 from mc2proof.text import BLANK, Line, Piece, heading, indented, line, size_text, table
 

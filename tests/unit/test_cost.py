@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from mc2proof.checker.cell_rules import backlog
 from mc2proof.checker.cells import Cells, classes
 from mc2proof.checker.costs import DEFAULT, Costs, load_costs
 from mc2proof.checker.critical_path import critical_path, launch_time, timed
@@ -12,7 +13,6 @@ from mc2proof.checker.engine import Declined
 from mc2proof.checker.happens_before import HappensBefore
 from mc2proof.checker.layout import extents
 from mc2proof.checker.reach import reach
-from mc2proof.checker.sweep import _backlog
 from mc2proof.fuzz.bases import BASES
 from mc2proof.protocol.builder import ProtocolBuilder
 from mc2proof.protocol.builtin import ring_all_to_all
@@ -108,7 +108,7 @@ def _same(whole: Instance, part: Instance) -> None:
         assert launch_time(graphs[0]) == launch_time(graphs[1])
         orders = HappensBefore(sync), HappensBefore(cells)
         assert (orders[0].stuck() is None) == (orders[1].stuck() is None)
-        assert _backlog(sync, orders[0]) == _backlog(cells, orders[1])
+        assert backlog(sync, orders[0]) == backlog(cells, orders[1])
 
 
 def test_a_launch_that_never_ends_has_no_time() -> None:
