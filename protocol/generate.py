@@ -50,6 +50,7 @@ from .program import (
     statements,
 )
 from .setup import Setup
+from .templates import compiled
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +67,6 @@ class Generated:
     checked: Sequence[tuple[Span, str]]
     operations: Sequence[Statement]
     lines: Mapping[int, Span]
-
-
-_serial = itertools.count()
 
 
 def mentions(program: Block, *names: str) -> bool:
@@ -95,16 +93,16 @@ def generate(
     predicted = writer.block(program, 1)
     header = "def run(v_rank, v_block, v_sub, v_launch, _out, _chk, _absent, _limit):"
     text = "\n".join([header, "    _append = _out.append", *(writer.text or ["    pass"])])
-    filename = f"<unrolled {next(_serial)}>"
+    code, numbers = compiled(text)
     names: dict[str, Any] = {
-        **RUNTIME, "_item": _item, "_Event": Event, "_Access": Access, "_K": Kind, "_P": Pipe,
+        **RUNTIME, **numbers, "_item": _item, "_Event": Event, "_Access": Access, "_K": Kind, "_P": Pipe,
         "_ops": writer.operations, "_over": _over, "_unsupported": _unsupported, "_ALL": ALL_PIPES,
         "_assembly": assembly_name, "_forms": {form.name: form for form in barriers.values()},
         "_steps": _Steps, **{f"_K_{k.name}": k for k in Kind}, **{f"_P_{p.name}": p for p in Pipe},
     }  # fmt: skip
-    exec(compile(text, filename, "exec"), names)  # our own text: names are checked, values are ints
+    exec(code, names)  # our own text: names are checked, values are ints
     return Generated(
-        names["run"], filename, predicted, writer.checked, writer.operations, writer.lines
+        names["run"], code.co_filename, predicted, writer.checked, writer.operations, writer.lines
     )
 
 
