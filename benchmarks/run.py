@@ -146,6 +146,8 @@ ROWS = (
     Row("100 timings, 2 ranks x 8 tiles", "mc2proof fuzz", fuzzing),
     Row("24 configurations of 4 ranks", "sweep", swept(by_sweep)),
     Row("24 configurations of 4 ranks", "instance by instance", swept(by_instance)),
+    Row("3,072 configurations", "mc2proof sweep, all processors",
+        process("sweep", "--ranks", "2,4,8", "--buffer-size", "1..16", "--tile-cnt", "1..64")),
     Row("whole process", "mc2proof --help", process("--help")),
     Row("whole process", "mc2proof prove (4 ranks x 8 tiles)", process("prove")),
 )  # fmt: skip

@@ -112,7 +112,7 @@ class HappensBefore:
         fresh = False  # whether ``clock`` is this point's own, so that it may be changed
         for point in sources:
             on = chain[point]
-            known = on == NO_CHAIN or on == own or clock[on] >= position[point]
+            known = on in (NO_CHAIN, own) or clock[on] >= position[point]
             if known and on != NO_CHAIN:
                 continue
             other = clock_of[point]

@@ -8,7 +8,7 @@ import pytest
 from mc2proof.checker.cell_rules import backlog
 from mc2proof.checker.cells import Cells, classes
 from mc2proof.checker.costs import DEFAULT, Costs, load_costs
-from mc2proof.checker.critical_path import critical_path, launch_time, timed
+from mc2proof.checker.critical_path import critical_path, finished, launch_time, timed
 from mc2proof.checker.engine import Declined
 from mc2proof.checker.happens_before import HappensBefore
 from mc2proof.checker.layout import extents
@@ -107,6 +107,12 @@ def _same(whole: Instance, part: Instance) -> None:
         graphs = timed(sync, ODD), timed(cells, ODD)
         assert launch_time(graphs[0]) == launch_time(graphs[1])
         orders = HappensBefore(sync), HappensBefore(cells)
+        for graph, order in zip(graphs, orders, strict=True):
+            again = timed(order.sync, ODD, order)
+            assert finished(again) == finished(graph)
+            assert (again.ends, again.leaving, sorted(again.order)) == (
+                graph.ends, graph.leaving, sorted(graph.order)
+            )  # fmt: skip
         assert (orders[0].stuck() is None) == (orders[1].stuck() is None)
         assert backlog(sync, orders[0]) == backlog(cells, orders[1])
 

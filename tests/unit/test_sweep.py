@@ -1,17 +1,21 @@
 """`sweep`: verdicts against single judgements, the cache, processes, and answers for all values."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mc2proof.checker.ask import EngineDisagreement
+from mc2proof.checker.cell_rules import alike
+from mc2proof.checker.cells import Cells
 from mc2proof.checker.costs import DEFAULT, Costs
 from mc2proof.checker.quick import judge
 from mc2proof.checker.report import Verdict
 from mc2proof.checker.sweep import Job, sweep
 from mc2proof.protocol.builtin import ring_all_to_all
 from mc2proof.protocol.evaluate import Value
+from mc2proof.protocol.instance import Core, Instance, Kind
 from mc2proof.protocol.program import Protocol
 from mc2proof.protocol.setup import Setup
 from mc2proof.protocol.unroll import unroll
@@ -37,6 +41,32 @@ def test_verdicts_are_those_of_single_judgements() -> None:
         assert found.verdict == ("violated" if errors else "safe"), values
         assert {rule.code for rule in found.rules} <= errors
         assert found.values == values
+
+
+def test_what_is_judged_before_changes_nothing() -> None:
+    """Other numbers of ranks are judged from what is remembered, and every one on its own."""
+    grid = [{**values, "ranks": ranks} for values in GRID[:12] for ranks in (1, 2, 3)]
+    assert sweep(job(), grid) == [sweep(job(), [values])[0] for values in grid]
+
+
+def test_instances_are_alike_but_for_addresses_and_sizes() -> None:
+    cells = Cells(ring_all_to_all(), Setup())
+
+    def at(**values: int) -> Instance:
+        return cells.reduced({"ranks": 3, "buffer_size": 2, "tile_cnt": 6, **values})
+
+    first = at()
+    assert alike(first, at(ranks=4))
+    assert alike(first, at(m=256))
+    assert not alike(first, at(tile_cnt=7))
+    assert not alike(first, at(buffer_size=3))
+    assert not alike(first, Cells(ring_all_to_all(), Setup(launches=2)).reduced(first.values))
+    for number, event in enumerate(first.cores[0].events):
+        if event.kind in (Kind.SET_FLAG, Kind.WAIT_FLAG):
+            events = (*first.cores[0].events[:number], event._replace(raw=event.raw + 16),
+                      *first.cores[0].events[number + 1 :])  # fmt: skip
+            changed = replace(first, cores=(Core(first.cores[0].id, events), *first.cores[1:]))
+            assert not alike(first, changed)
 
 
 def test_processes_and_the_cache_change_nothing(tmp_path: Path) -> None:

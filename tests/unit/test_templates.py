@@ -14,8 +14,8 @@ def value_of(text: str) -> object:
 
 def test_every_number_keeps_its_value() -> None:
     for text in (
-        "7", "-7 // 2", "(3 + 4) * 10", "[1, 22, 333]", "max(4, 5)", "(1, 2, -3)[2]", "(6,)[0]", "'a 1 b2' * 2",
-        '"it\'s 9" + "1"', "'\\'5' + '6'", "[v1 + 1 for v1 in range(0, 6, 2)]", "{1: 2}[1]",
+        "7", "-7 // 2", "(3 + 4) * 10", "[1, 22, 333]", "max(4, 5)", "(1, 2, -3)[2]", "(6,)[0]",
+        "'a 1 b2' * 2", '"it\'s 9" + "1"', "'\\'5' + '6'", "[v1 + 1 for v1 in range(0, 6, 2)]", "{1: 2}[1]",
     ):  # fmt: skip
         assert value_of(text) == eval(text), text
 
