@@ -103,6 +103,9 @@ def _backlog(case: Case, site: Site) -> Iterator[Claim]:
     match = next((m for m in case.subject.matches if m.set is site), None)
     if match is None or bound not in (number(1), distance):
         raise Invalid(f"{site.span.place}: such a bound is not certified")
+    if (bound.constant or 0) < 1:  # bounds are added up, so that none may be too small
+        title = f"{bound} is at least the one set at {site.span.place}"
+        yield Claim(f"one {site.number}", title, (_counts(site, bound),))
     cap = case.subject.setup.profile.counter_cap
     fits = negation(at_least(cap, bound))
     yield Claim(f"cap {site.number}", f"{bound} sets of {at(site)} fit a counter", (lambda _: stated(fits),))
@@ -114,6 +117,11 @@ def _backlog(case: Case, site: Site) -> Iterator[Claim]:
     for sub in range(case.subject.protocol.vectors_per_cube if match.wait.role is Role.AIV else 1):
         title = f"what {at(site)} set {distance} turns before has been taken"
         yield Claim(f"open {site.number}.{sub}", title, (_taken(match, distance, sub),))
+
+
+def _counts(site: Site, bound: Poly) -> Statement:
+    """Where there is a set, the bound allows one."""
+    return lambda scene: stated(*scene.anywhere(site).exists, less(bound, 1))
 
 
 def _two_sets(scene: Scene, match: Match) -> tuple[Event, Event, tuple[Formula, ...]]:
