@@ -22,7 +22,7 @@ from . import audit_limits as limits
 from . import audit_memory as memory
 from .audit_arithmetic import impossible
 from .audit_claims import Case, Claim, Invalid, Stated, Supplier
-from .audit_ranks import RankTable, grows
+from .audit_ranks import RankTable, enough_cores, grows
 from .audit_scene import Event, Label, Match, Scene, Subject, subject_of
 from .certificate import Certificate, CertificateFile, ClaimEntry, Place, poly
 from .parametric.domain import domain_of
@@ -175,12 +175,19 @@ Needs = Callable[[Case, RankTable | None], Iterator[Claim]]
 
 
 def _deadlock(case: Case, table: RankTable | None) -> Iterator[Claim]:
+    yield from _no_circle(case, table)
+    yield from enough_cores(case)
+
+
+def _no_circle(case: Case, table: RankTable | None) -> Iterator[Claim]:
+    """What every proof of an order rests on: from events that wait in a circle any order would follow."""
     if table is None:
-        raise Invalid("deadlock-freedom has no table of ranks")
+        raise Invalid("there is no table of ranks: events may wait in a circle")
     yield from grows(case, table)
 
 
-def _before_read(case: Case, _: RankTable | None) -> Iterator[Claim]:
+def _before_read(case: Case, table: RankTable | None) -> Iterator[Claim]:
+    yield from _no_circle(case, table)
     yield from memory.delivered(case)
     yield from memory.delivered_once(case)
     yield from memory.arrivals(case)
@@ -191,21 +198,29 @@ def _completion(case: Case, table: RankTable | None) -> Iterator[Claim]:
     yield from memory.completed(case)
 
 
-def _overwrite(case: Case, _: RankTable | None) -> Iterator[Claim]:
+def _overwrite(case: Case, table: RankTable | None) -> Iterator[Claim]:
+    yield from _no_circle(case, table)
     yield from memory.delivered(case, written=True)
     yield from memory.undisturbed(case, across=False)
 
 
-def _conflict(case: Case, _: RankTable | None) -> Iterator[Claim]:
+def _conflict(case: Case, table: RankTable | None) -> Iterator[Claim]:
+    yield from _no_circle(case, table)
     yield from memory.queues(case.subject)
     yield from memory.ordered_writes(case, across=False)
 
 
-def _relaunch(case: Case, _: RankTable | None) -> Iterator[Claim]:
+def _relaunch(case: Case, table: RankTable | None) -> Iterator[Claim]:
+    yield from _no_circle(case, table)
     yield from memory.delivered(case, written=True)
     yield from memory.undisturbed(case, across=True)
     yield from memory.queues(case.subject)
     yield from memory.ordered_writes(case, across=True)
+
+
+def _range(case: Case, table: RankTable | None) -> Iterator[Claim]:
+    yield from _no_circle(case, table)
+    yield from limits.ids_and_backlogs(case)
 
 
 def _barriers(case: Case, _: RankTable | None) -> Iterator[Claim]:
@@ -228,7 +243,7 @@ _NEEDS: Mapping[str, Needs] = {
     "no-write-conflict": _conflict,
     "completion": _completion,
     "flag-balance": lambda case, _: claims.awaited(case),
-    "flag-range": lambda case, _: limits.ids_and_backlogs(case),
+    "flag-range": _range,
     "barrier-match": _barriers,
     "coverage": _coverage,
     "layout": lambda case, _: limits.layout(case),

@@ -103,6 +103,8 @@ def delivered(case: Case, *, written: bool = False) -> Iterator[Claim]:
         assert isinstance(site.operation, Put)
         if kinds[site.operation.source.region] is not RegionKind.INPUT:
             raise Invalid(f"{site.span.place}: what is sent on has no stated origin")
+        if any(writing(subject, site.operation.source.region)):
+            raise Invalid(f"{site.span.place}: what it sends is written as well")
     yield from queues(subject)
     for key, site, window in reading(subject):
         if written and not any(writing(subject, window.address.region)):

@@ -38,6 +38,11 @@ def grows(case: Case, table: RankTable) -> Iterator[Claim]:
                 _check_in_core(subject, table, first, then)
     for match in subject.matches:
         yield from _release(table, match)
+
+
+def enough_cores(case: Case) -> Iterator[Claim]:
+    """All blocks run at once where barriers wait for all of them."""
+    subject = case.subject
     cores = subject.setup.profile.cores
     if cores is not None and subject.barriers():
         blocks = subject.domain.names["blocks"]

@@ -28,6 +28,7 @@ from .memory import (
     readers,
     supply_of,
     unique_queues,
+    writers,
 )
 from .polynomial import Poly, number
 from .program import Program, read_program
@@ -99,6 +100,9 @@ def decide(
     return found
 
 
+NO_RANKS = "no ranks that grow along every edge were found"
+
+
 def _open(name: str, reason: str) -> Decision:
     return Decision(name, False, reason=reason)
 
@@ -115,6 +119,7 @@ class _Decider:
     supplies: list[tuple[Site, Window, Supply | None]] | None = None
     known: dict[str, Decision] = field(default_factory=dict)
     raced: tuple[str | None] | None = None
+    ranked: bool = False
 
     def decision(self, name: str) -> Decision:
         """What is found of property ``name``, asked for or needed by another; once."""
@@ -142,6 +147,9 @@ class _Decider:
             for window in site.windows:
                 if window.origin is None:
                     return f"{site.span.place}: a read without a stated origin is not decided for all values"
+        for name in (name for name, kind in kinds.items() if kind is RegionKind.INPUT):
+            for site in writers(self.program, name):
+                return f"{site.span.place}: {name} is an input and is written, perhaps while a put reads it"
         return self.race()
 
     def race(self) -> str | None:
@@ -151,6 +159,16 @@ class _Decider:
             self.raced = (None if found is None else f"{found.site.span.place}: {found.text}",)
         return self.raced[0]
 
+    def ranks(self) -> Ranks | None:
+        """Ranks that grow along every edge, asked for once."""
+        if not self.ranked:
+            self.found.ranks, self.ranked = ranks_of(self.program), True
+        return self.found.ranks
+
+    def circle(self) -> str | None:
+        """Why no order is proved: from events that wait in a circle any order would follow."""
+        return None if self.ranks() is not None else f"{NO_RANKS}: events may wait in a circle"
+
     def moves(self) -> bool:
         """Whether anything is sent."""
         return bool(self.program.of_kind(Kind.PUT))
@@ -159,9 +177,8 @@ class _Decider:
 
     def deadlock(self) -> Decision:
         name = "deadlock-freedom"
-        self.found.ranks = ranks_of(self.program)
-        if self.found.ranks is None:
-            return _open(name, "no ranks that grow along every edge were found")
+        if self.ranks() is None:
+            return _open(name, NO_RANKS)
         cores = self.program.setup.profile.cores
         blocks = self.program.domain.names["blocks"]
         if cores is not None and self.program.barriers() and not self.follows(at_least(cores, blocks)):
@@ -182,6 +199,9 @@ class _Decider:
         supplies = self.all_supplies()
         if not supplies and not self.moves():
             return Decision(name, False, nothing=True)
+        circle = self.circle()
+        if circle is not None:
+            return _open(name, circle)
         for site, window, supply in supplies:
             if supply is None:
                 return _open(
@@ -209,6 +229,9 @@ class _Decider:
         supplies = self.all_supplies()
         if not supplies and not self.moves():
             return Decision(name, False, nothing=True)
+        circle = self.circle()
+        if circle is not None:
+            return _open(name, circle)
         for site, window, supply in supplies:
             if supply is not None and supply.supplier is None:
                 continue
@@ -220,9 +243,9 @@ class _Decider:
         return self._conflict("no-write-conflict", across=False)
 
     def _conflict(self, name: str, *, across: bool) -> Decision:
-        race = self.race()
-        if race is not None:
-            return _open(name, race)
+        reason = self.race() or self.circle()
+        if reason is not None:
+            return _open(name, reason)
         for one, other in conflicts(self.program, across=across):
             return _open(name, f"{other.span.place}: may write the same bytes as {one.span.place} meanwhile")
         return _proved(name)
@@ -231,7 +254,7 @@ class _Decider:
         name = "completion"
         if not self.moves():
             return Decision(name, False, nothing=True)
-        reason = self.obstacle()
+        reason = self.obstacle() or self.circle()
         if reason is not None:
             return _open(name, reason)
         for site in incomplete(self.program):
@@ -254,6 +277,9 @@ class _Decider:
         name = "flag-range"
         if not self.program.of_kind(Kind.SET_FLAG, Kind.WAIT_FLAG):
             return Decision(name, False, nothing=True)
+        circle = self.circle()
+        if circle is not None:
+            return _open(name, circle)
         conditions: list[Condition] = []
         for item in id_conditions(self.program, strict_ids=self.strict_ids):
             if isinstance(item, Site):

@@ -280,3 +280,31 @@ def test_a_guard_that_holds_because_it_wraps_around() -> None:
     with one.aic.loop("i", one.tiles * 2) as i, one.aic.when(i < one.tiles + 99):
         one.aic.wait_flag(Pipe.MTE2, 0)
     assert not one.proved()
+
+
+# --- what is assumed of the order -------------------------------------------------------------
+
+
+def test_what_stands_before_a_deadlock() -> None:
+    """From flags that wait for each other in a circle any order follows."""
+    one = Small()
+    c = one.p.region("c", RegionKind.OUTPUT, PART)
+    with one.aiv.when(one.tiles.eq(5000)):
+        one.aiv.write(Pipe.MTE3, window(Address(c, Const(0)), PART))
+        one.aiv.wait_flag(Pipe.MTE3, 0)
+        one.aiv.set_flag(Pipe.MTE3, 1)
+    with one.aic.when(one.tiles.eq(5000)):
+        one.aic.write(Pipe.FIX, window(Address(c, Const(0)), PART))
+        one.aic.wait_flag(Pipe.FIX, 1)
+        one.aic.set_flag(Pipe.FIX, 0)
+    assert not {"no-write-conflict", "flag-range"} & one.proved("blocks == 1")
+
+
+def test_an_input_that_is_written_while_a_put_reads_it() -> None:
+    one = Small()
+    a, heap = one.input(), one.heap()
+    with one.aiv.when(both(one.p.block.eq(0), one.p.rank.eq(0))):
+        one.aiv.put(1, Address(heap, Const(0)), Address(a, Const(0)), PART)
+        one.aiv.write(Pipe.V, window(Address(a, Const(0)), PART))
+        one.aiv.quiet(1)
+    assert "no-overwrite-before-read" not in one.proved("ranks == 2")
