@@ -25,9 +25,12 @@ from .audit_claims import Case, Claim, Invalid, Stated, Supplier
 from .audit_ranks import RankTable, enough_cores, grows
 from .audit_scene import Event, Label, Match, Scene, Subject, subject_of
 from .certificate import Certificate, CertificateFile, ClaimEntry, Place, poly
-from .parametric.domain import domain_of
-from .parametric.formula import FALSE, Formula
+from .parametric.domain import Domain, domain_of
+from .parametric.formula import FALSE, Formula, equal
 from .parametric.sites import Site
+
+MOST_MATMUL_OBJECTS = 4
+"""How many the Matmul API gives flag ids to (devkit)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +115,8 @@ def check(result: Audited, protocol: Protocol) -> None:
 def setup_from(certificate: Certificate) -> Setup:
     """What the program is run on. Raises Invalid."""
     given = certificate.setup
+    if not 0 <= given.matmul_objects <= MOST_MATMUL_OBJECTS:
+        raise Invalid(f"its setup is none: {given.matmul_objects} matmul objects")
     try:
         profile = replace(
             PROFILES[certificate.profile], flags_merge=given.flags_merge, cores=given.cores,
@@ -128,6 +133,8 @@ def case_of(certificate: Certificate, protocol: Protocol) -> Case:
     """The program with the choices of the certificate. Raises Invalid."""
     setup = setup_from(certificate)
     domain = domain_of(protocol, certificate.free, certificate.values, certificate.assume, setup.launches)
+    if _is_empty(domain):
+        raise Invalid("no value satisfies what it assumes: anything is proved of nothing")
     names = {name: str(value) for name, value in domain.names.items()}
     if names != certificate.names:
         raise Invalid("the parameters of the sources compute something else")
@@ -142,6 +149,17 @@ def case_of(certificate: Certificate, protocol: Protocol) -> Case:
     backlogs = {entry.set: (poly(entry.distance), poly(entry.bound)) for entry in certificate.backlogs}
     highs = {key: poly(data) for key, data in certificate.highs.items()}
     return Case(subject, suppliers, backlogs, highs)
+
+
+def _is_empty(domain: Domain) -> bool:
+    """Whether the assumptions are seen to contradict each other; the powers of two, one by one."""
+    conditions = domain.conditions()
+    if impossible(conditions):
+        return True
+    sizes = [1 << exponent for exponent in range(64)]
+    return any(
+        all(impossible([*conditions, equal(power, size)]) for size in sizes) for power in domain.powers
+    )
 
 
 def _site(subject: Subject, at: int) -> Site:

@@ -98,7 +98,15 @@ def render_audit(results: Sequence[Audited]) -> list[Line]:
         ]
         if left or result.problems:
             lines.append(BLANK)
-    return [*lines, _summary(results)]
+    return [*map(_printable, lines), _summary(results)]
+
+
+def _printable(pieces: Line) -> Line:
+    """A line with what would move the cursor or end the line, escaped: its text is the certificate's."""
+    return tuple(
+        Piece("".join(c if c.isprintable() else ascii(c)[1:-1] for c in piece.text), piece.style)
+        for piece in pieces
+    )
 
 
 def _setting(result: Audited) -> list[Line]:

@@ -24,6 +24,9 @@ from .translate import Translator
 
 LOWEST: Mapping[str, int] = {"ranks": 1, "blocks": 1, "buffer_size": 1, LAUNCHES: 1}
 
+MOST_TEXT = 2000
+"""Characters of an assumption: more could take any time to read."""
+
 _POWER = re.compile(r"\s*(\w+)\s+(?:is\s+a\s+)?power\s+of\s+(?:2|two)\s*", re.IGNORECASE)
 
 
@@ -206,11 +209,13 @@ def _read(text: str, names: Mapping[str, Poly]) -> Assumption:
         if value != symbol(name):
             raise ParameterError("assume", repr(text), f"{name} is no symbol here (name it in --for-all)")
         return Assumption(text, at_least(symbol(name), 1), name)
+    if len(text) > MOST_TEXT:
+        raise ParameterError("assume", repr(text[:40] + "..."), f"has more than {MOST_TEXT} characters")
     try:
         tree = ast.parse(text.strip(), mode="eval").body
-    except SyntaxError as error:
+        return Assumption(text, _condition(tree, names, text))
+    except (SyntaxError, RecursionError, MemoryError) as error:  # the latter two: nested too deeply
         raise ParameterError("assume", repr(text), "is no comparison like tile_cnt <= 16") from error
-    return Assumption(text, _condition(tree, names, text))
 
 
 def _condition(node: ast.expr, names: Mapping[str, Poly], text: str) -> Formula:

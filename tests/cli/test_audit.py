@@ -48,6 +48,16 @@ def test_a_changed_certificate(run: Callable, snapshot: Callable, certificate: P
     snapshot("audit-invalid", finished.stdout)
 
 
+def test_text_that_pretends_to_be_a_verdict(run: Callable, certificate: Path) -> None:
+    data = json.loads(certificate.read_text())
+    data["programs"][0] |= {"subjects": ["\x1b[2Jfoo\nvalid: 11"], "properties": ["x\nvalid: 12"]}
+    certificate.write_text(json.dumps(data))
+    finished = run("audit", certificate)
+    assert finished.returncode == 1
+    assert "\x1b" not in finished.stdout
+    assert not any(text.startswith("valid") for text in finished.stdout.splitlines())
+
+
 def test_other_sources(run: Callable, certificate: Path, protocols: Path) -> None:
     finished = run("audit", certificate, f"{protocols.name}:hand_over")
     assert finished.returncode == 1

@@ -143,10 +143,23 @@ def changed_in(plain: Data, **fields: object) -> list[str]:
         ({"profile": "atlas"}, "setup"),
         ({"matches": []}, "not one match for every wait"),
         ({"suppliers": {}}, "no supplier is named"),
+        ({"assume": ["tile_cnt >= 5", "tile_cnt <= 3"]}, "no value satisfies"),
+        ({"assume": ["buffer_size power of 2", "5 <= buffer_size <= 7"]}, "no value satisfies"),
+        ({"assume": ["-" * 1900 + "1 <= 1"]}, "is no comparison"),
+        ({"assume": ["1 + " * 600 + "1 >= 1"]}, "more than 2000 characters"),
     ],
 )
 def test_what_is_said_of_it(fields: Data, said: str, plain: Data) -> None:
     assert any(said in text for text in changed_in(plain, **fields))
+
+
+def test_more_matmul_objects_than_there_are_ids_for(plain: Data) -> None:
+    for count in (-1, 8, 10**9):
+        setup = plain["programs"][0]["setup"] | {"matmul_objects": count}
+        properties = ["flag-range"]
+        assert changed_in(plain, setup=setup, properties=properties) == [
+            f"program: its setup is none: {count} matmul objects"
+        ]
 
 
 def test_a_core_that_does_not_exist(plain: Data) -> None:
