@@ -192,9 +192,11 @@ def _right(subject: Subject, scene: Scene, read: Reader) -> Formula:
     if not inside or write.region != touch.region or write.origin[1] != region or write.guard != TRUE:
         return FALSE
     delta = (offset - touch.extent.offset) - (write.origin[2] - write.extent.offset)
+    launch = equal(read.supplier.turns[0], read.event.turns[0])  # inputs may change from one to the next
     return both(
-        *read.supplier.exists, equal(write.rank, touch.rank), equal(write.origin[0], rank), equal(delta, 0)
-    )
+        *read.supplier.exists, launch, equal(write.rank, touch.rank), equal(write.origin[0], rank),
+        equal(delta, 0),
+    )  # fmt: skip
 
 
 def delivered_once(case: Case) -> Iterator[Claim]:

@@ -42,7 +42,7 @@ def prove(
     those of its facts. With --for-all, for all values of the parameters named.
     """
     from mc2proof import face
-    from mc2proof.inputs import files_read, spare_inputs
+    from mc2proof.inputs import files_read, spare_each_other, spare_inputs
     from mc2proof.output import progress, to_stdout, writer
     from mc2proof.render import render, summary
     from mc2proof.shape import parse_shape
@@ -54,6 +54,7 @@ def prove(
     reading = {name: rest.pop(name) for name in READING}
     spare_inputs(output, sources, reading["facts"])
     spare_inputs(rest["certificate"], sources, reading["facts"])
+    spare_each_other(output, rest["certificate"])
     if shape is not None:
         rest |= {"shape": parse_shape(shape), "facts": reading["facts"]}
     write = writer(output)

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 
+from mc2proof.output import OutputError
 from mc2proof.protocol.errors import SourceError
 from mc2proof.protocol.program import Protocol
 from mc2proof.pyfile import split_reference
@@ -26,3 +27,9 @@ def spare_inputs(output: str | None, inputs: Iterable[str], facts: str | None = 
     target = os.path.realpath(output)
     if target in map(os.path.realpath, [*read, *([facts] if facts is not None else [])]):
         raise SourceError(f"{output}: is read as an input, --output would overwrite it")
+
+
+def spare_each_other(output: str | None, certificate: str | None) -> None:
+    """Raise OutputError if both are one file, of which the second to be written would be left."""
+    if output and certificate and os.path.realpath(output) == os.path.realpath(certificate):
+        raise OutputError(f"{output}: --output and --certificate name the same file")

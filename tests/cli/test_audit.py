@@ -85,6 +85,7 @@ def test_refused(fails: Callable, certificate: Path) -> None:
     assert "--for-all" in fails(2, "prove", "--certificate", "out.json")
     assert "overwrite" in fails(2, "audit", certificate, "--output", certificate)
     assert "cannot be written" in fails(2, *PROVE, "--certificate", "missing/why.json")
+    assert "the same file" in fails(2, *PROVE, "--certificate", "./out", "--output", "out")
 
 
 def test_a_second_solver_that_is_not_there(fails: Callable, tmp_path: Path) -> None:
