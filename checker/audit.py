@@ -186,7 +186,21 @@ def needs(case: Case, table: RankTable | None, name: str) -> Iterator[Claim]:
     """The claims from which property ``name`` follows. Raises Invalid where it cannot."""
     if name not in _NEEDS:
         raise Invalid(f"{name} is no property that can be certified")
-    return chain(claims.basis(case), _NEEDS[name](case, table))
+    return chain(_basis(case, name), _NEEDS[name](case, table))
+
+
+_BY_BARRIERS = frozenset({"no-read-before-write", "no-overwrite-before-read", "no-write-conflict"})
+"""Properties that may be shown by what is ordered without flags, where no match is named."""
+
+
+def _basis(case: Case, name: str) -> Iterator[Claim]:
+    """What the claims of property ``name`` rest on."""
+    yield from claims.arithmetic(case)
+    if name == "layout":
+        return
+    yield from claims.barriers(case)
+    if name != "barrier-match" and (case.subject.matches or name not in _BY_BARRIERS):
+        yield from claims.matching(case)
 
 
 Needs = Callable[[Case, RankTable | None], Iterator[Claim]]

@@ -115,16 +115,24 @@ def at(site: Site) -> str:
 # --- what all order rests on ------------------------------------------------------------------
 
 
-def basis(case: Case) -> Iterator[Claim]:
-    """That C computes what the program says, that barriers are called alike, and that the matches hold."""
-    subject = case.subject
-    for site in subject.sites:
+def arithmetic(case: Case) -> Iterator[Claim]:
+    """That C computes what the program says."""
+    for site in case.subject.sites:
         yield from _arithmetic(case, site)
-    _check_callers(subject)
+
+
+def barriers(case: Case) -> Iterator[Claim]:
+    """That barriers are called alike."""
+    _check_callers(case.subject)
+    for site in case.subject.barriers():
+        yield Claim(f"uniform {site.number}", f"{at(site)} is called by all", (_uniform(site),))
+
+
+def matching(case: Case) -> Iterator[Claim]:
+    """That the matches hold, and that there is one for every wait."""
+    subject = case.subject
     if len(subject.matches) != len(subject.of_kind(Kind.WAIT_FLAG)):
         raise Invalid("there is not one match for every wait")
-    for site in subject.barriers():
-        yield Claim(f"uniform {site.number}", f"{at(site)} is called by all", (_uniform(site),))
     for wait in subject.of_kind(Kind.WAIT_FLAG):
         yield Claim(f"match {wait.number}", f"{at(wait)} has its set", (_released(_match(subject, wait)),))
     yield from _counters(subject)

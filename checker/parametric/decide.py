@@ -35,7 +35,7 @@ from .program import Program, read_program
 from .question import Question
 from .sites import Site
 from .solve import Second
-from .study import Declined, may_share, study
+from .study import STEPS, Declined, may_share, study
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,19 @@ class Decided:
     declined: Declined | None = None
 
 
+_BY_BARRIERS = ("no-read-before-write", "no-overwrite-before-read", "no-write-conflict")
+
+RESTS_ON: Mapping[str, frozenset[str]] = {
+    "layout": frozenset({"arithmetic"}),
+    **dict.fromkeys(("barrier-match", *_BY_BARRIERS), frozenset({"arithmetic", "barriers"})),
+}
+"""The steps of `study` that a property rests on; the others rest on all of them.
+
+Without matches, order is by programs, quiets and barriers alone: less is proved then. What speaks of the end
+of a run needs all that lets runs end.
+"""
+
+
 def decide(
     protocol: Protocol, setup: Setup, domain: Domain, properties: Sequence[str], *,
     strict_ids: bool = False, rlimit: int = 0, progress: Callable[[str], None] | None = None,
@@ -85,18 +98,24 @@ def decide(
     program = read_program(protocol, setup, domain, rlimit)
     program.solver.second, program.solver.keep = second, keep
     found = Decided(program)
-    try:
-        study(program)
-    except Declined as error:
-        found.declined = error
-        found.decisions = {name: _open(name, str(error)) for name in properties}
-        return found
+    studied = study(program)
+    found.declined = studied.declined
     decider = _Decider(program, found, strict_ids)
     for name in properties:
         if progress is not None:
             progress(f"deciding {name} for all values")
+        if studied.declined is not None and not RESTS_ON.get(name, STEPS.keys()) <= studied.steps:
+            found.decisions[name] = _open(name, str(studied.declined))
+            continue
         program.solver.about = name
-        found.decisions[name] = decider.decision(name)
+        decision = decider.decision(name)
+        if (
+            studied.declined is not None
+            and name in _BY_BARRIERS
+            and not (decision.proved or decision.nothing)
+        ):
+            decision = _open(name, str(studied.declined))  # with matches there might be more to say
+        found.decisions[name] = decision
     return found
 
 

@@ -11,7 +11,8 @@ set with the k-th wait of every counter, because a shift keeps order. The k-th s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 from ...protocol.instance import Kind
 from ...protocol.program import Role, SetFlag, WaitFlag
@@ -28,11 +29,25 @@ class Declined(Exception):
     """Nothing can be proved of the program for all values; the text says why."""
 
 
-def study(program: Program) -> None:
-    """Prove what order rests on, and find the matches. Raises Declined."""
-    _check_arithmetic(program)
-    _check_barriers(program)
-    _find_matches(program)
+@dataclass(frozen=True, slots=True)
+class Studied:
+    """The steps that were proved, and why the next one was not, if it was not."""
+
+    steps: frozenset[str]
+    declined: Declined | None = None
+
+
+def study(program: Program) -> Studied:
+    """Prove what order rests on, step by step, and find the matches; none are kept unless all are found."""
+    done: set[str] = set()
+    for step, prove in STEPS.items():
+        try:
+            prove(program)
+        except Declined as error:
+            program.matches.clear()
+            return Studied(frozenset(done), error)
+        done.add(step)
+    return Studied(frozenset(done))
 
 
 def _check_arithmetic(program: Program) -> None:
@@ -254,3 +269,11 @@ def _in_one_order(program: Program, one: Match, other: Match) -> bool:
     )
     given = [a.exists, b.exists, first.exists, then.exists, _congruent(program, question, a, b)]
     return question.excludes(*given, crossed)
+
+
+STEPS: Mapping[str, Callable[[Program], None]] = {
+    "arithmetic": _check_arithmetic,
+    "barriers": _check_barriers,
+    "matching": _find_matches,
+}
+"""What is proved first, in order."""

@@ -55,3 +55,42 @@ def test_the_certificate_of_one_is_none_of_another(
     file = read((tmp_path / "why.json").read_bytes())
     for found in audit(file, mc2proof.load(*map(str, variant("01")))):
         assert found.problems
+
+
+@pytest.mark.parametrize(
+    ("free", "assume", "values"),
+    [
+        ((), (), {"ranks": 4, "tile_cnt": 8, "buffer_size": 8}),
+        (("tile_cnt", "buffer_size"), ("1 <= tile_cnt <= buffer_size", "buffer_size <= 8"), {"ranks": 4}),
+    ],
+)
+def test_waits_that_never_happen(
+    free: tuple[str, ...], assume: tuple[str, ...], values: dict[str, int], variant: Make, tmp_path: Path
+) -> None:
+    """Variant 10 with a slot for every tile: nothing waits for a slot, and ranks grow all the same."""
+    protocols = mc2proof.load(*map(str, variant("10")))
+    file = tmp_path / "why.json"
+    power = ("buffer_size power of 2",) if free else ()
+    report = mc2proof.prove(
+        protocols, for_all=free, assume=(*power, *assume), barrier_all="vec", engine="parametric",
+        certificate=file, settings=values,
+    )  # fmt: skip
+    assert {row.verdict.value for row in report.results} == {"PROVED"}
+    (found,) = audit(read(file.read_bytes()), protocols)
+    assert found.problems == []
+    assert found.certificate.left_out == {}
+    assert {*found.needed} == {*ORDER, "layout"}
+
+
+def test_what_needs_no_matches(variant: Make, tmp_path: Path) -> None:
+    """Variant 06 waits for flags that nobody sets; bytes, barriers and writes are not touched by that."""
+    protocols = mc2proof.load(*map(str, variant("06")))
+    file = tmp_path / "why.json"
+    names = {"no-write-conflict", "barrier-match"}
+    mc2proof.prove(
+        protocols, for_all=("ranks", "blocks", "tile_cnt", "buffer_size"), assume=DOMAIN, barrier_all="vec",
+        properties=(*sorted(names), "no-read-before-write"), certificate=file,
+    )  # fmt: skip
+    (found,) = audit(read(file.read_bytes()), protocols)
+    assert found.problems == []
+    assert {*found.needed} == names
