@@ -117,7 +117,7 @@ def at(site: Site) -> str:
 
 def arithmetic(case: Case) -> Iterator[Claim]:
     """That C computes what the program says."""
-    for site in case.subject.sites:
+    for site in (*case.subject.sites, *case.subject.absent):
         yield from _arithmetic(case, site)
 
 

@@ -52,6 +52,8 @@ def ids_and_backlogs(case: Case) -> Iterator[Claim]:
     sites = subject.of_kind(Kind.SET_FLAG, Kind.WAIT_FLAG)
     if not sites:
         raise Invalid("there is no flag")
+    for site in subject.absent:
+        raise Invalid(f"{site.span.place}: an {site.role.name} has no {site.pipe.value}")
     for site in sites:
         yield Claim(f"id {site.number}", f"the ids of {at(site)} may be used", (_allowed_id(case, site),))
     for site in subject.of_kind(Kind.SET_FLAG):

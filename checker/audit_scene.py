@@ -36,7 +36,7 @@ from .parametric.formula import (
     negation,
 )
 from .parametric.polynomial import Bounds, Poly, number, symbol
-from .parametric.sites import Site, sites_of
+from .parametric.sites import Site, absent_of, sites_of
 from .parametric.translate import Demand, Translator, flag_id
 
 LASTING = (Kind.READ, Kind.WRITE, Kind.PUT, Kind.BARRIER)
@@ -57,7 +57,10 @@ class Match:
 
 @dataclass(slots=True)
 class Subject:
-    """The program that is audited, and the matches that its certificate names."""
+    """The program that is audited, and the matches that its certificate names.
+
+    ``absent``: sets and waits that compile to nothing.
+    """
 
     protocol: Protocol
     setup: Setup
@@ -66,6 +69,7 @@ class Subject:
     roles: tuple[Role, ...] = ()
     sites: tuple[Site, ...] = ()
     matches: list[Match] = field(default_factory=list)
+    absent: tuple[Site, ...] = ()
 
     def of_role(self, role: Role) -> list[Site]:
         """The sites of one role, in program order."""
@@ -84,15 +88,17 @@ def subject_of(protocol: Protocol, setup: Setup, domain: Domain, *, strict_ids: 
     """``protocol`` with its sites. Raises UnsupportedError for what no certificate speaks of."""
     forms = barrier_forms(protocol, setup)
     roles = tuple(launched_roles(protocol, forms))
-    sites = tuple(sites_of(closed_forms(protocol, domain.power_names), setup, forms, roles))
+    closed = closed_forms(protocol, domain.power_names)
+    sites = tuple(sites_of(closed, setup, forms, roles))
     if setup.faults or setup.profile.flags_merge:
         raise UnsupportedError("an injected fault or merging flags for all values")
-    for site in sites:
+    absent = tuple(absent_of(closed, setup, forms, roles))
+    for site in (*sites, *absent):
         if isinstance(site.operation, SetFlag | WaitFlag) and site.operation.mode != 2:
             raise UnsupportedError(f"a flag of mode {site.operation.mode} for all values", site.span)
         if protocol.vectors_per_cube > 1 and site.role is Role.AIV and not _alike(site):
             raise UnsupportedError("what differs among several AIVs a block, for all values,", site.span)
-    return Subject(protocol, setup, domain, strict_ids, roles, sites)
+    return Subject(protocol, setup, domain, strict_ids, roles, sites, absent=absent)
 
 
 def _alike(site: Site) -> bool:

@@ -294,6 +294,9 @@ class _Decider:
 
     def ids(self) -> Decision:
         name = "flag-range"
+        for site in self.program.absent:
+            text = f"{site.pipe.value}, which an {site.role.name} lacks: this compiles to nothing"
+            return _open(name, f"{site.span.place}: names {text}")
         if not self.program.of_kind(Kind.SET_FLAG, Kind.WAIT_FLAG):
             return Decision(name, False, nothing=True)
         circle = self.circle()

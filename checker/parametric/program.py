@@ -20,7 +20,7 @@ from ...protocol.setup import Setup
 from ...protocol.unroll import barrier_forms, launched_roles
 from .domain import Domain
 from .polynomial import Poly
-from .sites import Site, sites_of
+from .sites import Site, absent_of, sites_of
 from .solve import Solver
 from .translate import flag_id
 
@@ -40,7 +40,10 @@ class Match:
 
 @dataclass(slots=True)
 class Program:
-    """``sites`` in program order of each role; ``roles`` those that have cores."""
+    """``sites`` in program order of each role; ``roles`` those that have cores.
+
+    ``absent``: sets and waits that compile to nothing, of which the arithmetic is looked at.
+    """
 
     protocol: Protocol
     setup: Setup
@@ -49,6 +52,7 @@ class Program:
     sites: tuple[Site, ...]
     solver: Solver
     matches: list[Match] = field(default_factory=list)
+    absent: tuple[Site, ...] = ()
 
     def sites_of(self, role: Role) -> list[Site]:
         """The sites of ``role``."""
@@ -106,9 +110,11 @@ def read_program(protocol: Protocol, setup: Setup, domain: Domain, rlimit: int) 
     """
     forms = barrier_forms(protocol, setup)
     roles = tuple(launched_roles(protocol, forms))
-    sites = sites_of(closed_forms(protocol, domain.power_names), setup, forms, roles)
+    closed = closed_forms(protocol, domain.power_names)
+    sites = sites_of(closed, setup, forms, roles)
+    absent = absent_of(closed, setup, forms, roles)
     if protocol.vectors_per_cube > 1:
-        _check_alike(sites)
+        _check_alike((*sites, *absent))
     for site in sites:
         mode = getattr(site.operation, "mode", None)
         if site.kind in (Kind.SET_FLAG, Kind.WAIT_FLAG) and mode not in _HANDLED_MODES:
@@ -117,4 +123,4 @@ def read_program(protocol: Protocol, setup: Setup, domain: Domain, rlimit: int) 
         raise UnsupportedError("an injected fault for all values")
     if setup.profile.flags_merge:
         raise UnsupportedError("merging flags for all values")
-    return Program(protocol, setup, domain, roles, tuple(sites), Solver(rlimit))
+    return Program(protocol, setup, domain, roles, tuple(sites), Solver(rlimit), absent=tuple(absent))

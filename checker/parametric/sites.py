@@ -8,7 +8,7 @@ assignments, unbounded loops, operations without a meaning yet, is refused here 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ...protocol.cinteger import CType
 from ...protocol.errors import UnsupportedError
@@ -38,6 +38,9 @@ from ...protocol.program import (
     Write,
 )
 from ...protocol.setup import Setup
+
+_ABSENT_MODE = 2
+"""The mode of flags that are followed for all values."""
 
 LAUNCHES = "launches"
 """The name of the number of launches where it is a symbol, and of nothing in a program."""
@@ -114,6 +117,7 @@ class _Walk:
     sites: list[Site]
     path: list[Step] = field(default_factory=list)
     guards: list[Guard] = field(default_factory=list)
+    absent: list[Site] = field(default_factory=list)
 
     def block(self, block: Block, first: int = 0) -> int:
         """Walk ``block``, whose statements get places from ``first``; returns the next free place."""
@@ -143,12 +147,15 @@ class _Walk:
         pipes = self.setup.profile.pipes[self.role]
         match op:
             case SetFlag(pipe=pipe) | WaitFlag(pipe=pipe):
+                waits = isinstance(op, WaitFlag)
+                holds_core = waits and self.setup.profile.wait_holds is Hold.CORE
+                if pipe not in pipes and not holds_core and op.mode == _ABSENT_MODE:
+                    self.leave_out(op, position)
+                    return
                 if pipe not in pipes or pipe is Pipe.S:
                     raise UnsupportedError(
                         f"a flag on {pipe.value} of an {self.role.name}, for all values,", op.span
                     )
-                waits = isinstance(op, WaitFlag)
-                holds_core = waits and self.setup.profile.wait_holds is Hold.CORE
                 kind = Kind.WAIT_FLAG if waits else Kind.SET_FLAG
                 self.add(kind, Pipe.S if holds_core else pipe, op, position)
             case PipeBarrier(pipe=pipe):
@@ -173,6 +180,14 @@ class _Walk:
                 self.compute(op, position)
             case _:
                 raise UnsupportedError(f"{_name(op)} for all values", op.span)
+
+    def leave_out(self, op: SetFlag | WaitFlag, position: int) -> None:
+        """A set or wait that compiles to nothing, as the core lacks its pipe."""
+        kind = Kind.WAIT_FLAG if isinstance(op, WaitFlag) else Kind.SET_FLAG
+        path = (*self.path, Step(position))
+        self.absent.append(
+            Site(len(self.absent), self.role, kind, op.pipe, path, tuple(self.guards), op.span, op)
+        )
 
     def compute(self, op: Compute, position: int) -> None:
         """All reads segment by segment, then the write."""
@@ -220,12 +235,32 @@ def sites_of(
     forms: Mapping[str, BarrierForm],
     roles: Iterator[Role] | tuple[Role, ...],
 ) -> list[Site]:
-    """The sites of ``protocol``, role by role in program order.
+    """The sites of ``protocol``, role by role in program order, without `absent_of`.
 
     Every launch is one turn of an outermost loop: the program, its end, and the meeting of the rank's
     cores before the next launch. Raises UnsupportedError for what cannot be followed for all values.
     """
+    return _walked(protocol, setup, forms, roles)[0]
+
+
+def absent_of(
+    protocol: Protocol, setup: Setup, forms: Mapping[str, BarrierForm], roles: tuple[Role, ...]
+) -> list[Site]:
+    """Sets and waits that compile to nothing: their core lacks the pipe. Numbered behind the sites.
+
+    C computes their guards and ids all the same.
+    """
+    sites, absent = _walked(protocol, setup, forms, roles)
+    return [replace(site, number=len(sites) + place) for place, site in enumerate(absent)]
+
+
+def _walked(
+    protocol: Protocol, setup: Setup, forms: Mapping[str, BarrierForm],
+    roles: Iterator[Role] | tuple[Role, ...],
+) -> tuple[list[Site], list[Site]]:  # fmt: skip
+    """The sites, and what compiles to nothing."""
     sites: list[Site] = []
+    absent: list[Site] = []
     nowhere = Span("<launch>", 0)
     count = Var(LAUNCHES, CType.I64, VarKind.PARAMETER)
     launch = Var("launch", CType.I64, VarKind.IDENTITY)
@@ -236,4 +271,5 @@ def sites_of(
         walk.add(Kind.END, Pipe.S, None, last, span=nowhere, drains=ALL_PIPES)
         walk.guards.append(Guard(binary("<", launch, count - 1), True, 1, nowhere))
         walk.add(Kind.BARRIER, Pipe.S, None, last + 1, span=nowhere, barrier=STREAM_ORDER)
-    return sites
+        absent += walk.absent
+    return sites, absent

@@ -56,7 +56,7 @@ def _check_arithmetic(program: Program) -> None:
     Every expression of every site is translated at any core and turn; what its translation rests on is
     proved there.
     """
-    for site in program.sites:
+    for site in (*program.sites, *program.absent):
         question = Question(program)
         happening = question.happen(site, question.core(site.role))
         translator = question.translator(happening)

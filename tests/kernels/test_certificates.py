@@ -94,3 +94,19 @@ def test_what_needs_no_matches(variant: Make, tmp_path: Path) -> None:
     (found,) = audit(read(file.read_bytes()), protocols)
     assert found.problems == []
     assert {*found.needed} == names
+
+
+def test_a_wait_that_compiles_to_nothing(variant: Make, tmp_path: Path) -> None:
+    """Variant 11 names a pipe that an AIV lacks: the other rows are decided without that wait."""
+    protocols = mc2proof.load(*map(str, variant("11")))
+    file = tmp_path / "why.json"
+    names = {"deadlock-freedom", "no-read-before-write", "no-write-conflict", "completion", "coverage"}
+    report = mc2proof.prove(
+        protocols, for_all=("ranks", "blocks", "tile_cnt", "buffer_size"), assume=DOMAIN, barrier_all="vec",
+        properties=(*sorted(names), "flag-range"), certificate=file,
+    )  # fmt: skip
+    found = {row.property: row.verdict.value for row in report.results}
+    assert found == {**dict.fromkeys(names, "PROVED"), "flag-range": "VIOLATED"}
+    (audited,) = audit(read(file.read_bytes()), protocols)
+    assert audited.problems == []
+    assert {*audited.needed} == names

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from mc2proof.checker.audit import audit
+from mc2proof.checker.audit import audit, case_of, needs
+from mc2proof.checker.audit_claims import Invalid
 from mc2proof.checker.certificate import CertificateFile, read, written
 from mc2proof.checker.parametric.certify import Certified
 from mc2proof.checker.parametric.forall import prove_for_all
@@ -77,6 +78,47 @@ def test_barriers_called_unlike_leave_the_layout() -> None:
     assert found["layout"] == "PROVED"
     assert found["barrier-match"] == "VIOLATED"
     assert "PROVED" not in {v for name, v in found.items() if name not in ("layout", "barrier-match")}
+
+
+def absent(*, pipe: Pipe = Pipe.FIX, late: bool = False) -> Protocol:
+    """An AIV that names a pipe it may lack in a wait for its AIC; ``late``: before it may write again."""
+    p = ProtocolBuilder("absent")
+    p.parameter("ranks", low=1, default=1)
+    p.parameter("blocks", low=1, high=1, default=1)
+    tiles = p.parameter("tile_cnt", low=1, default=4)
+    mine = p.region("mine", RegionKind.PRIVATE, tiles * PART)
+    aic = p.role(Role.AIC)
+    with aic.loop("tile", tiles) as tile:
+        aic.write(Pipe.FIX, window(Address(mine, tile * PART), PART))
+        aic.set_flag(Pipe.FIX, tile % 8)
+    aiv = p.role(Role.AIV)
+    with aiv.loop("tile", tiles) as tile:
+        aiv.wait_flag(pipe, (tile - 1 if late else tile) % 8)
+        aiv.write(Pipe.MTE3, window(Address(mine, tile * PART), PART))
+    return p.build()
+
+
+def test_a_wait_that_compiles_to_nothing_orders_nothing() -> None:
+    assert "no-write-conflict" in proved(absent(pipe=Pipe.MTE3))
+    report = prove_for_all([absent()], {}, FREE)
+    found = {row.property: row.verdict.value for row in report.results}
+    assert found["no-write-conflict"] == "VIOLATED"
+    assert found["flag-balance"] == "VIOLATED"
+    assert found["flag-range"] == "VIOLATED"
+    assert found["layout"] == "PROVED"
+
+
+def test_no_certificate_says_that_an_absent_pipe_is_right() -> None:
+    made: list[Certified] = []
+    prove_for_all([absent()], {}, FREE, certified=made, properties=["layout"])
+    certificate = made[0].certificate
+    with pytest.raises(Invalid, match="no PIPE_FIX"):
+        list(needs(case_of(certificate, absent()), None, "flag-range"))
+
+
+def test_the_arithmetic_of_what_compiles_to_nothing_counts() -> None:
+    report = prove_for_all([absent(late=True)], {}, FREE, properties=["layout"])
+    assert report.results[0].verdict.value != "PROVED"
 
 
 def test_they_are_certified(file_of: Callable[[Certified], CertificateFile]) -> None:
