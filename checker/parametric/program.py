@@ -1,8 +1,8 @@
 """A `Program`: a protocol for all values of a domain, its sites, and what is proved of them first.
 
 Before anything about order can be asked: that C computes what the expressions say, that all members call
-the barriers alike, and which set releases which wait. Made by `study`; a program that cannot be studied is
-declined with a reason, and nothing is proved of it.
+the barriers alike, and which set releases which wait. Proved by `study`, step by step; where a step is
+declined with a reason, only what rests on the steps before it is decided.
 """
 
 from __future__ import annotations
