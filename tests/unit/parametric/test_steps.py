@@ -7,8 +7,9 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from mc2proof.checker.audit import audit, case_of, needs
+from mc2proof.checker.audit import audit, case_of
 from mc2proof.checker.audit_claims import Invalid
+from mc2proof.checker.audit_limits import ids_and_backlogs
 from mc2proof.checker.certificate import CertificateFile, read, written
 from mc2proof.checker.parametric.certify import Certified
 from mc2proof.checker.parametric.forall import prove_for_all
@@ -111,9 +112,9 @@ def test_a_wait_that_compiles_to_nothing_orders_nothing() -> None:
 def test_no_certificate_says_that_an_absent_pipe_is_right() -> None:
     made: list[Certified] = []
     prove_for_all([absent()], {}, FREE, certified=made, properties=["layout"])
-    certificate = made[0].certificate
+    case = case_of(made[0].certificate, absent())
     with pytest.raises(Invalid, match="no PIPE_FIX"):
-        list(needs(case_of(certificate, absent()), None, "flag-range"))
+        list(ids_and_backlogs(case))
 
 
 def test_the_arithmetic_of_what_compiles_to_nothing_counts() -> None:
