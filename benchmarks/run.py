@@ -7,17 +7,24 @@ Whole-process rows include the interpreter's start; engine rows are what the rep
 from __future__ import annotations
 
 import argparse
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from random import Random
 
+import mc2proof
 from mc2proof.checker.costs import DEFAULT
 from mc2proof.checker.critical_path import launch_time, timed
+from mc2proof.checker.parametric.forall import prove_for_all
 from mc2proof.checker.prove import prove_protocols
+from mc2proof.checker.report import Verdict
 from mc2proof.checker.quick import judge
 from mc2proof.checker.sweep import Job, sweep
 from mc2proof.fuzz.search import runner_of, search, sized
@@ -25,7 +32,8 @@ from mc2proof.fuzz.timings import Pct
 from mc2proof.protocol.builtin import ring_all_to_all
 from mc2proof.protocol.instance import Instance
 from mc2proof.protocol.machine import Machine
-from mc2proof.protocol.setup import Setup
+from mc2proof.protocol.program import Protocol
+from mc2proof.protocol.setup import BarrierAll, Setup
 from mc2proof.protocol.sync import synchronise
 from mc2proof.protocol.unroll import unroll
 
@@ -130,7 +138,52 @@ def by_instance(grid: Sequence[dict[str, int]]) -> object:
     return [(judge(one), launch_time(timed(synchronise(one), DEFAULT))) for one in instances]
 
 
+KERNELS = Path(__file__).parents[2] / "shared" / "kernels"
+
+
+@cache
+def flag_per_slot() -> tuple[str, Protocol]:
+    """The reference kernel with a flag for each slot (variant 10) where it is here, else the built-in one."""
+    patches = list((KERNELS / "variants").glob("10-*.patch"))
+    if not patches:
+        return "built-in", ring_all_to_all()
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "include" / "kernel"
+        shutil.copytree(KERNELS / "all_to_all_matmul" / "include" / "kernel", copy)
+        subprocess.run(["git", "apply", str(patches[0])], cwd=folder, check=True)
+        names = ("all_to_all_comm_udma.h", "all_to_all_matmul_impl.h")
+        return "variant 10", mc2proof.load(*(str(copy / name) for name in names))[0]
+
+
+def for_all(*free: str, **fixed: int) -> Callable[[], float]:
+    """Seconds to prove order and deadlock-freedom for all depths and all values of ``free``."""
+    name, protocol = flag_per_slot()
+    domain = {"ranks": "ranks >= 2", "blocks": "blocks >= ranks", "tile_cnt": "tile_cnt >= 1"}
+    assume = ("buffer_size power of 2", "buffer_size <= 8", *(domain[one] for one in free))
+
+    def measure() -> float:
+        started = time.perf_counter()
+        report = prove_for_all(
+            [protocol], fixed, ("buffer_size", *free), assume, Setup(barrier_all=BarrierAll.VEC),
+            properties=ORDER,
+        )  # fmt: skip
+        taken = time.perf_counter() - started
+        open_ones = [row.property for row in report.results if row.verdict is not Verdict.PROVED]
+        if open_ones:
+            raise SystemExit(f"{name}: {', '.join(open_ones)} not proved: there is nothing to compare")
+        return taken
+
+    return measure
+
+
 TIMINGS = 100
+ORDER = (
+    "deadlock-freedom", "no-read-before-write", "no-overwrite-before-read", "no-write-conflict", "completion",
+    "flag-balance", "barrier-match",
+)  # fmt: skip
+PARAMETRIC = "parametric, order and deadlock"
+WITHIN: Mapping[str, float] = {PARAMETRIC: 2.0}
+"""Groups whose slowest row may take so many times as long as the fastest."""
 LARGE = {"ranks": 8, "blocks": 8, "tile_cnt": 32}
 
 ROWS = (
@@ -148,6 +201,10 @@ ROWS = (
     Row("24 configurations of 4 ranks", "instance by instance", swept(by_instance)),
     Row("3,072 configurations", "mc2proof sweep, all processors",
         process("sweep", "--ranks", "2,4,8", "--buffer-size", "1..16", "--tile-cnt", "1..64")),
+    Row(PARAMETRIC, "4 ranks x 8 tiles", for_all(ranks=4, blocks=4, tile_cnt=8)),
+    Row(PARAMETRIC, "1,024 ranks x 1,000,000 tiles",
+        for_all(ranks=1024, blocks=1024, tile_cnt=1_000_000)),
+    Row(PARAMETRIC, "all ranks, blocks and tiles", for_all("ranks", "blocks", "tile_cnt")),
     Row("whole process", "mc2proof --help", process("--help")),
     Row("whole process", "mc2proof prove (4 ranks x 8 tiles)", process("prove")),
 )  # fmt: skip
@@ -157,19 +214,30 @@ def main() -> None:
     """Measure every row in turn, several times round, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5, help="rounds, after one to warm up")
-    runs = parser.parse_args().runs
-    seconds: dict[Row, list[float]] = {row: [] for row in ROWS}
-    for round_number in range(runs + 1):
-        for row in ROWS:
+    parser.add_argument("group", nargs="?", default="", help="measure the groups with this in their name")
+    options = parser.parse_args()
+    rows = [row for row in ROWS if options.group in row.group]
+    if not rows:
+        parser.error(f"no group has {options.group!r} in its name: {', '.join({r.group: 0 for r in ROWS})}")
+    seconds: dict[Row, list[float]] = {row: [] for row in rows}
+    for round_number in range(options.runs + 1):
+        for row in rows:
             taken = row.measure()
             if round_number:
                 seconds[row].append(taken)
+    middles = {row: statistics.median(seconds[row]) for row in rows}
     first: dict[str, float] = {}
-    for row in ROWS:
-        middle = statistics.median(seconds[row])
+    for row, middle in middles.items():
         base = first.setdefault(row.group, middle)
         spread = f"{min(seconds[row]):.3f}-{max(seconds[row]):.3f}"
         print(f"{row.group:32} {row.name:38} {middle:8.3f} s  ({spread})  {middle / base:6.2f} x")
+    for group, most in WITHIN.items():
+        taken = [middle for row, middle in middles.items() if row.group == group]
+        if taken:
+            ratio = max(taken) / min(taken)
+            print(f"{group:32} slowest to fastest: {ratio:.2f} x, at most {most:g} x wanted")
+            if ratio > most:
+                sys.exit(1)
 
 
 if __name__ == "__main__":
