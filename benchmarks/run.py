@@ -24,8 +24,8 @@ from mc2proof.checker.costs import DEFAULT
 from mc2proof.checker.critical_path import launch_time, timed
 from mc2proof.checker.parametric.forall import prove_for_all
 from mc2proof.checker.prove import prove_protocols
-from mc2proof.checker.report import Verdict
 from mc2proof.checker.quick import judge
+from mc2proof.checker.report import Verdict
 from mc2proof.checker.sweep import Job, sweep
 from mc2proof.fuzz.search import runner_of, search, sized
 from mc2proof.fuzz.timings import Pct
