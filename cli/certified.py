@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mc2proof.checker.audit import Audited
     from mc2proof.checker.certificate import CertificateFile
     from mc2proof.checker.parametric.certify import Certified
-    from mc2proof.checker.report import Report
+    from mc2proof.checker.report import Report, RunSetup
 
 
 def prove_certified(
@@ -117,14 +117,28 @@ def _setting(result: Audited) -> list[Line]:
         ["for all", ", ".join(given.free)],
         ["assumed", ", ".join(given.assume) or "nothing"],
         ["values", values or "none"],
-        ["profile", f"{given.profile}, barrier-all {given.setup.barrier_all or 'vec'}"],
+        ["profile", f"{given.profile}, barrier-all {given.setup.barrier_all or 'vec (not said)'}"],
+        ["setup", "; ".join(_setup(given.setup))],
+        ["as well", "sums and products stay within their C types (no-overflow)"],
     ]
     return table(rows)
 
 
+def _setup(setup: RunSetup) -> Iterator[str]:
+    """What the run was taken to be, the usual included: a proof of a weaker setting looks like any other."""
+    yield (
+        "flags cleared before each launch" if setup.flags_cleared else "flags cleared before the first launch"
+    )
+    yield "every block has a core" if setup.cores is None else f"{setup.cores} cores"
+    yield f"ids of {setup.matmul_objects} matmul objects taken"
+    yield "ids of users only" if setup.strict_ids else "any id"
+
+
 def _summary(results: Sequence[Audited]) -> Line:
     problems = sum(len(result.problems) for result in results)
-    if problems or not results:
+    if not results:
+        return line(Piece("invalid", "bold red"), ": it is of no program")
+    if problems:
         return line(Piece("invalid", "bold red"), f": {problems} of its entries do not hold")
     properties = sum(len(result.needed) for result in results)
     claims = sum(len(result.certificate.claims) for result in results)
