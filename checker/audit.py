@@ -146,7 +146,9 @@ def case_of(certificate: Certificate, protocol: Protocol) -> Case:
         key: None if place is None else _supplier(subject, place)
         for key, place in certificate.suppliers.items()
     }
-    backlogs = {entry.set: (poly(entry.distance), poly(entry.bound)) for entry in certificate.backlogs}
+    backlogs = {
+        entry.set: (poly(entry.distance), poly(entry.bound), entry.loop) for entry in certificate.backlogs
+    }
     highs = {key: poly(data) for key, data in certificate.highs.items()}
     return Case(subject, suppliers, backlogs, highs)
 

@@ -94,7 +94,7 @@ class Case:
 
     subject: Subject
     suppliers: Mapping[str, Supplier | None] = field(default_factory=dict)
-    backlogs: Mapping[int, tuple[Poly, Poly]] = field(default_factory=dict)
+    backlogs: Mapping[int, tuple[Poly, Poly, int]] = field(default_factory=dict)
     highs: Mapping[str, Poly] = field(default_factory=dict)
 
     def scene(self) -> Scene:

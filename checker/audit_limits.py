@@ -39,9 +39,9 @@ from .parametric.formula import (
     less,
     negation,
 )
-from .parametric.polynomial import Poly, never_negative, number, symbol
+from .parametric.polynomial import Poly, never_negative, number
 from .parametric.sites import Site
-from .parametric.windows import Extent
+from .parametric.windows import Extent, fills
 
 # --- flags ------------------------------------------------------------------------------------
 
@@ -90,18 +90,20 @@ def _other(role: Role) -> Role:
     return Role.AIC if role is Role.AIV else Role.AIV
 
 
-def _bound(case: Case, site: Site) -> tuple[Poly, Poly]:
+def _bound(case: Case, site: Site) -> tuple[Poly, Poly, int]:
     if site.number not in case.backlogs:
         raise Invalid(f"{site.span.place}: no bound of the sets that wait is named")
-    distance, bound = case.backlogs[site.number]
+    distance, bound, loop = case.backlogs[site.number]
+    if not 0 <= loop < len(site.loops):
+        raise Invalid(f"{site.span.place}: the bound is of no loop around it")
     if not (distance.symbols | bound.symbols) <= set(case.subject.domain.names):
         raise Invalid(f"{site.span.place}: the bound is not the same for all turns")
-    return distance, bound
+    return distance, bound, loop
 
 
 def _backlog(case: Case, site: Site) -> Iterator[Claim]:
     """At most ``bound`` sets of one flag wait, and as many fit."""
-    distance, bound = _bound(case, site)
+    distance, bound, loop = _bound(case, site)
     match = next((m for m in case.subject.matches if m.set is site), None)
     if match is None or bound not in (number(1), distance):
         raise Invalid(f"{site.span.place}: such a bound is not certified")
@@ -109,16 +111,30 @@ def _backlog(case: Case, site: Site) -> Iterator[Claim]:
         title = f"{bound} is at least the one set at {site.span.place}"
         yield Claim(f"one {site.number}", title, (_counts(site, bound),))
     cap = case.subject.setup.profile.counter_cap
-    fits = negation(at_least(cap, bound))
-    yield Claim(f"cap {site.number}", f"{bound} sets of {at(site)} fit a counter", (lambda _: stated(fits),))
+    title = f"{bound} sets of {at(site)} fit a counter"
+    yield Claim(f"cap {site.number}", title, (_fitting(site, bound, cap),))
     title = f"{at(site)} is waited for, or its flag is not set {distance} turns later"
-    yield Claim(f"took {site.number}", title, (balanced(match), _alone(match, distance)))
+    yield Claim(f"took {site.number}", title, (balanced(match), _alone(match, distance, loop)))
+    if loop < len(site.loops) - 1:
+        title = f"{at(site)} sets no flag twice in one turn of {site.loops[loop].index}"
+        yield Claim(f"single {site.number}", title, (_single(match, loop),))
     if bound != distance:
         title = f"sets of one flag at {site.span.place} are {distance} turns apart"
-        yield Claim(f"spaced {site.number}", title, (_spaced(match, distance),))
+        yield Claim(f"spaced {site.number}", title, (_spaced(match, distance, loop),))
     for sub in range(case.subject.protocol.vectors_per_cube if match.wait.role is Role.AIV else 1):
         title = f"what {at(site)} set {distance} turns before has been taken"
-        yield Claim(f"open {site.number}.{sub}", title, (_taken(match, distance, sub),))
+        yield Claim(f"open {site.number}.{sub}", title, (_taken(match, distance, loop, sub),))
+
+
+def _fitting(site: Site, bound: Poly, cap: int) -> Statement:
+    """At most ``cap``; no number of sets is negative, nor 0 where there is one."""
+
+    def build(scene: Scene) -> Stated:
+        event = scene.anywhere(site)
+        none = both(*event.exists, less(bound, 1))
+        return stated(either(negation(at_least(cap, bound)), less(bound, 0), none))
+
+    return build
 
 
 def _counts(site: Site, bound: Poly) -> Statement:
@@ -134,36 +150,45 @@ def _two_sets(scene: Scene, match: Match) -> tuple[Event, Event, tuple[Formula, 
     return first, then, (*first.exists, *then.exists, earlier_in_core(first, then), same)
 
 
-def _spaced(match: Match, distance: Poly) -> Statement:
+def _single(match: Match, loop: int) -> Statement:
     def build(scene: Scene) -> Stated:
         first, then, given = _two_sets(scene, match)
-        outer = [equal(a, b) for a, b in zip(first.turns[:-1], then.turns[:-1], strict=True)]
-        return stated(*given, *outer, less(then.turns[-1], first.turns[-1] + distance))
+        here = zip(first.turns[: loop + 1], then.turns[: loop + 1], strict=True)
+        return stated(*given, *(equal(a, b) for a, b in here))
 
     return build
 
 
-def _away(first: Event, then: Event, distance: Poly) -> Formula:
+def _spaced(match: Match, distance: Poly, loop: int) -> Statement:
+    def build(scene: Scene) -> Stated:
+        first, then, given = _two_sets(scene, match)
+        outer = [equal(a, b) for a, b in zip(first.turns[:loop], then.turns[:loop], strict=True)]
+        return stated(*given, *outer, less(then.turns[loop], first.turns[loop] + distance))
+
+    return build
+
+
+def _away(first: Event, then: Event, distance: Poly, loop: int) -> Formula:
     if len(then.turns) == 1:
         return TRUE
-    outer = [differ(a, b) for a, b in zip(first.turns[:-1], then.turns[:-1], strict=True)]
-    return either(*outer, at_least(then.turns[-1], first.turns[-1] + distance))
+    outer = [differ(a, b) for a, b in zip(first.turns[:loop], then.turns[:loop], strict=True)]
+    return either(*outer, at_least(then.turns[loop], first.turns[loop] + distance))
 
 
-def _alone(match: Match, distance: Poly) -> Statement:
+def _alone(match: Match, distance: Poly, loop: int) -> Statement:
     """No two sets of one flag lie so far apart."""
 
     def build(scene: Scene) -> Stated:
         first, then, given = _two_sets(scene, match)
-        return stated(*given, _away(first, then, distance))
+        return stated(*given, _away(first, then, distance, loop))
 
     return build
 
 
-def _taken(match: Match, distance: Poly, sub: int) -> Statement:
+def _taken(match: Match, distance: Poly, loop: int, sub: int) -> Statement:
     def build(scene: Scene) -> Stated:
         first, then, given = _two_sets(scene, match)
-        away = _away(first, then, distance)
+        away = _away(first, then, distance, loop)
         wait = scene.event(match.wait, first.rank, first.block, moved(first, match, 1), sub)
         pair = Pair(wait, wait.begin, then, then.begin)
         return stated(*given, away, *wait.exists, pairs=(pair,))
@@ -292,7 +317,10 @@ def _areas(one: Site, a: int, other: Site, b: int) -> Statement:
 
 
 def covered(case: Case) -> Iterator[Claim]:
-    """Every output that is to be written whole is: turn i writes its bytes i * S to (i + 1) * S, by all."""
+    """Every output that is to be written whole is: turn i writes its bytes i * S to (i + 1) * S, by all.
+
+    A turn of a loop writes what all turns of the loops within it do.
+    """
     for region in case.subject.protocol.regions:
         if region.covered and region.bytes is not None:
             yield from _covered(case, region)
@@ -300,7 +328,7 @@ def covered(case: Case) -> Iterator[Claim]:
 
 def _covered(case: Case, region: Region) -> Iterator[Claim]:
     sites = [s for s in case.subject.of_kind(Kind.WRITE) if region.name in regions_written(s)]
-    if len(sites) != 1 or len(sites[0].windows) != 1 or len(sites[0].loops) > 2:
+    if len(sites) != 1 or len(sites[0].windows) != 1:
         raise Invalid(f"{region.name} is not written by one statement, turn after turn")
     (site,) = sites
     scene = case.scene()
@@ -314,16 +342,14 @@ def _covered(case: Case, region: Region) -> Iterator[Claim]:
 
 
 def _is_whole(scene: Scene, event: Event, touch: Touch, size: Poly | None) -> bool:
-    site, extent = event.site, touch.extent
-    if touch.guard != TRUE or size is None:
+    loops = event.site.loops[1:]
+    shared = event.site.share or not loops
+    if touch.guard != TRUE or size is None or not shared or any(loop.step != 1 for loop in loops):
         return False
-    if len(site.loops) == 1:
-        return extent.offset == number(0) and extent.bytes == size
-    loop = site.loops[1]
-    translator = scene.translator(event.names, site)
-    turns = translator.value(loop.stop) - translator.value(loop.start)
-    start = symbol(next(iter(event.turns[1].symbols))) * extent.bytes
-    return loop.step == 1 and extent.offset == start and size == turns * extent.bytes and site.share
+    translator = scene.translator(event.names, event.site)
+    counts = [translator.value(loop.stop) - translator.value(loop.start) for loop in loops]
+    turns = list(zip(event.turns[1:], counts, strict=True))
+    return fills(touch.extent, turns, size, scene.bounds(*event.exists))
 
 
 def _unguarded(site: Site) -> Statement:

@@ -325,15 +325,20 @@ def _ordered_writes(one: Site, a: int, other: Site, b: int, across: bool) -> Sta
     def build(scene: Scene) -> Stated:
         x, y = scene.anywhere(one), scene.anywhere(other)
         first, second = writes(scene, x)[a], writes(scene, y)[b]
-        given = [*x.exists, *y.exists, touching(scene, first, second, x, y), _launches(x, y, across=across)]
+        shared = touching(scene, first, second, x, y)
+        given = [*x.exists, *y.exists, shared, _launches(x, y, across=across)]
         if one is other:
             given.append(another(x, y))
             if a == b:  # either may be called the first
                 given.append(_not_after(x, y))
             if one.share:  # blocks share the bytes of one window, none twice
                 own = (equal(x.rank, y.rank), equal(x.block, y.block))
-                given.append(either(both(*own), differ(first.extent.offset, second.extent.offset),
-                                    differ(first.extent.bytes, second.extent.bytes)))  # fmt: skip
+                same = solved(shared)  # so that products of turns and parameters are seen to be equal
+                moved = (
+                    differ((first.extent.offset - second.extent.offset).substitute(same), 0),
+                    differ((first.extent.bytes - second.extent.bytes).substitute(same), 0),
+                )
+                given.append(either(both(*own), *moved))
         pairs = (Pair(x, x.end, y, y.begin), Pair(y, y.end, x, x.begin))
         return stated(*given, pairs=pairs)
 

@@ -1,29 +1,33 @@
 """Deadlock-freedom by ranks: checks that a table of ranks grows along everything that must come before.
 
-An event's rank is the launch, its site's phase, and ``factor * turn + offset``, the turn being that of the
-loop within a launch. What waits for something has a larger rank, so nothing waits in a circle. A loop within
-that loop is one place there: what leads to it is below, and what follows above, all that stands in it.
+An event's rank is the launch, its site's phase, and ``factor * turn + offset`` for every loop within the
+launch, outermost first; ranks are compared by the first of these that differs. What waits for something has
+a larger rank, so nothing waits in a circle.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..protocol.instance import Kind
 from .audit_claims import Case, Claim, Invalid, Statement, at, stated
-from .audit_scene import Match, Subject, waits_for
+from .audit_scene import Match, waits_for
 from .parametric.formula import Formula, at_least, negation
-from .parametric.sites import Loop, Site
+from .parametric.polynomial import number
+from .parametric.sites import Site
 
 
 @dataclass(frozen=True, slots=True)
 class RankTable:
-    """``phase`` and ``offset`` of every site by number; a turn adds ``factor``."""
+    """``phase`` of every site by number, and an offset for each of its loops; a turn adds ``factor``.
+
+    A site outside of all loops of a launch has one offset too.
+    """
 
     factor: int
     phase: Mapping[int, int]
-    offset: Mapping[int, int]
+    offset: Mapping[int, Sequence[int]]
 
 
 def grows(case: Case, table: RankTable) -> Iterator[Claim]:
@@ -32,10 +36,12 @@ def grows(case: Case, table: RankTable) -> Iterator[Claim]:
     numbers = {site.number for site in subject.sites}
     if set(table.phase) != numbers or set(table.offset) != numbers or table.factor < 1:
         raise Invalid("the table of ranks has not one entry for every site")
+    if any(len(table.offset[site.number]) != max(1, len(site.loops) - 1) for site in subject.sites):
+        raise Invalid("the table of ranks has not one offset for every loop")
     for first in subject.sites:
         for then in subject.of_role(first.role):
             if _linked(first, then):
-                _check_in_core(subject, table, first, then)
+                _check_in_core(table, first, then)
     for match in subject.matches:
         yield from _release(table, match)
 
@@ -60,45 +66,41 @@ def _linked(first: Site, then: Site) -> bool:
     return waits_for(first, then) or then.after == first.number or lands
 
 
-def _check_in_core(subject: Subject, table: RankTable, first: Site, then: Site) -> None:
-    """``first`` before ``then`` in one launch: in one turn, or in an earlier turn of one loop."""
-    loop, other = _loop(first), _loop(then)
-    stands = _stands_before(first, then)
-    if loop is None or loop is not other:
-        if not stands or first is then:
-            return  # only in a later launch
-        earlier = table.phase[first.number] < table.phase[then.number]
-        flat = loop is None and other is None and table.phase[first.number] == table.phase[then.number]
-        if not (earlier or (flat and table.offset[first.number] < table.offset[then.number])):
+def _check_in_core(table: RankTable, first: Site, then: Site) -> None:
+    """``first`` before ``then`` in one launch: in one turn, or in an earlier turn of a loop of both."""
+    stands = first is not then and _stands_before(first, then)
+    shared = 0
+    for loop, other in zip(first.loops[1:], then.loops[1:], strict=False):
+        if loop is not other:
+            break
+        shared += 1
+    phase, later = table.phase[first.number], table.phase[then.number]
+    if shared and phase != later:
+        raise Invalid(f"{then.span.place}: sites of one loop are in two phases")
+    if not shared:
+        flat = phase == later and len(first.loops) == len(then.loops) == 1
+        if stands and not (phase < later or (flat and _grows(table, first, then, 1, 0))):
             raise Invalid(_shrinks(first, then))
         return
-    if table.phase[first.number] != table.phase[then.number]:
-        raise Invalid(f"{then.span.place}: sites of one loop are in two phases")
-    if len(first.loops) > 2 and len(then.loops) > 2 and first.loops[2] is then.loops[2]:
-        if len(first.loops) > 3 or len(then.loops) > 3:
-            raise Invalid(f"{then.span.place}: loops as deep as this have no ranks")
-        if stands and first is not then and table.offset[first.number] >= table.offset[then.number]:
-            raise Invalid(_shrinks(first, then))
-        stands = False  # in one turn of the outer loop, the inner turns tell
-    high = max(table.offset[site.number] for site in _place(subject, first))
-    low = min(table.offset[site.number] for site in _place(subject, then))
-    if high >= low + table.factor or (stands and first is not then and high >= low):
+    # the turns of ``level - 1`` loops are the same, and then's turn of the next is later by one or more
+    if not all(_grows(table, first, then, level, 1) for level in range(1, shared + 1)):
         raise Invalid(_shrinks(first, then))
+    if stands and not _grows(table, first, then, shared, 0):
+        raise Invalid(_shrinks(first, then))
+
+
+def _grows(table: RankTable, first: Site, then: Site, levels: int, turns: int) -> bool:
+    """Whether the rank grows within ``levels`` loops, the last of them at least ``turns`` turns later."""
+    own, other = table.offset[first.number], table.offset[then.number]
+    for place in range(levels):
+        more = turns * table.factor if place == levels - 1 else 0
+        if own[place] != other[place] + more:
+            return own[place] < other[place] + more
+    return False
 
 
 def _shrinks(first: Site, then: Site) -> str:
     return f"the rank does not grow from {at(first)} to {at(then)}"
-
-
-def _loop(site: Site) -> Loop | None:
-    return site.loops[1] if len(site.loops) > 1 else None
-
-
-def _place(subject: Subject, site: Site) -> list[Site]:
-    """The sites of the inner loop that ``site`` is in, or it alone."""
-    if len(site.loops) < 3:
-        return [site]
-    return [s for s in subject.sites if len(s.loops) > 2 and s.loops[2] is site.loops[2]]
 
 
 def _stands_before(first: Site, then: Site) -> bool:
@@ -111,17 +113,19 @@ def _stands_before(first: Site, then: Site) -> bool:
 def _release(table: RankTable, match: Match) -> Iterator[Claim]:
     """A set has a smaller rank than the wait that it releases."""
     first, then = match.set.number, match.wait.number
-    if len(match.shift) > 2:
-        raise Invalid(f"{match.wait.span.place}: a wait in a loop within a loop has no rank")
     if table.phase[first] < table.phase[then]:
         return
     if table.phase[first] > table.phase[then]:
         raise Invalid(_shrinks(match.set, match.wait))
-    growth = table.offset[then] - table.offset[first]
-    if len(match.shift) == 1:
-        if growth < 1:
-            raise Invalid(_shrinks(match.set, match.wait))
-        return
-    denied = negation(at_least(match.shift[1] * table.factor + growth, 1))
-    title = f"the rank grows from {at(match.set)} to {at(match.wait)}"
-    yield Claim(f"rank {then}", title, (_of_parameters(denied),))
+    steps = match.shift[1:] or (number(0),)
+    for place, step in enumerate(steps):
+        growth = step * table.factor + (table.offset[then][place] - table.offset[first][place])
+        if growth.constant is None:
+            title = f"the rank grows from {at(match.set)} to {at(match.wait)}"
+            yield Claim(f"rank {then}", title, (_of_parameters(negation(at_least(growth, 1))),))
+            return
+        if growth.constant > 0:
+            return
+        if growth.constant < 0:
+            break
+    raise Invalid(_shrinks(match.set, match.wait))

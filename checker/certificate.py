@@ -37,19 +37,23 @@ class MatchEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BacklogEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Sets at least ``distance`` turns back are taken; at most ``bound`` of one flag wait."""
+    """Sets ``distance`` turns back are taken; at most ``bound`` of one flag wait.
+
+    The turns are of loop number ``loop`` of the site; loop 0 is that of launches.
+    """
 
     set: int
     distance: Terms
     bound: Terms
+    loop: int
 
 
 class RankEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Every site's phase and offset, by number; a turn of the loop adds ``factor``."""
+    """Every site's phase, and an offset for each of its loops; a turn of the loop adds ``factor``."""
 
     factor: int
     phase: dict[int, int]
-    offset: dict[int, int]
+    offset: dict[int, tuple[int, ...]]
 
 
 class ClaimEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

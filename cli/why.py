@@ -87,8 +87,10 @@ def _ranks(made: Certified) -> list[Line]:
     sites = sorted(made.case.subject.sites, key=lambda s: (ranks.phase[s.number], ranks.offset[s.number]))
     rows = []
     for site in sites:
-        turn = f"{ranks.factor} * {site.loops[1].index} + " if len(site.loops) > 1 else ""
-        rows.append([f"phase {ranks.phase[site.number]}", f"{turn}{ranks.offset[site.number]}",
+        offsets = list(map(str, ranks.offset[site.number]))
+        for place, loop in enumerate(site.loops[1:]):
+            offsets[place] = f"{ranks.factor} * {loop.index} + {offsets[place]}"
+        rows.append([f"phase {ranks.phase[site.number]}", ", ".join(offsets),
                      site.role.name, site.kind.value])  # fmt: skip
     places = [site.span.place if site.span.line else "" for site in sites]
     return [

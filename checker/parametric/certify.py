@@ -205,7 +205,7 @@ def _case(found: Decided, strict_ids: bool) -> Case:
     ]
     case = Case(subject)
     case.suppliers = dict(_suppliers(program, case))
-    case.backlogs = {b.site.number: (b.distance, b.bound) for b in found.backlogs}
+    case.backlogs = {b.site.number: (b.distance, b.bound, b.loop) for b in found.backlogs}
     case.highs = dict(_highs(program, case.scene()))
     return case
 
@@ -283,7 +283,8 @@ def _filled(
         for key, s in case.suppliers.items()
     }
     backlogs = [
-        BacklogEntry(n, terms(distance), terms(bound)) for n, (distance, bound) in case.backlogs.items()
+        BacklogEntry(n, terms(distance), terms(bound), loop)
+        for n, (distance, bound, loop) in case.backlogs.items()
     ]
     return msgspec.structs.replace(
         made.certificate,

@@ -1,9 +1,9 @@
 """Deadlock-freedom for all values: a rank for every site that grows along everything that must come before.
 
 A rank is a tuple: the launch, the phase (which of the loops, or stretches between them, of a launch), and
-``factor * turn + offset``. If it grows from each event to every event that waits for it, nothing waits in a
-circle; with a set for every wait and every barrier called by all, nothing waits for ever. The table of ranks
-is the certificate: `audit` checks it edge by edge.
+``factor * turn + offset`` for every loop within the launch, outermost first. If it grows from each event to
+every event that waits for it, nothing waits in a circle; with a set for every wait and every barrier called
+by all, nothing waits for ever. The table of ranks is the certificate: `audit` checks it edge by edge.
 """
 
 from __future__ import annotations
@@ -14,57 +14,84 @@ from dataclasses import dataclass
 from ...protocol.instance import Kind
 from ...protocol.profile import STREAM_ORDER
 from .formula import at_least
-from .polynomial import Poly
+from .polynomial import Poly, number
 from .program import Match, Program
-from .question import Question, follows_on_pipe, stands_before
+from .question import Question, common_loops, follows_on_pipe, stands_before
 from .sites import Loop, Site
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """``first`` comes before ``then``, at least ``distance`` turns later; both in one phase."""
+    """``then`` comes after ``first``: at least ``distance`` turns of loop ``level`` later.
+
+    Their turns of the loops outside it are the same. Loops are counted from 0, without launches; where a
+    site is in none, all of the launch is one turn of loop 0.
+    """
 
     first: Site
     then: Site
+    level: int
     distance: int
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """``phase`` and ``offset`` of every site by number; a turn adds ``factor``."""
+    """``phase`` of every site by number, and an offset for each of its loops; a turn adds ``factor``."""
 
     factor: int
     phase: Mapping[int, int]
-    offset: Mapping[int, int]
+    offset: Mapping[int, tuple[int, ...]]
 
 
 def ranks_of(program: Program) -> Ranks | None:
     """A table of ranks that grows along every edge, or None."""
-    if any(len(match.shift) > 2 for match in program.matches):
-        return None  # ranks count the turns of one loop, and cannot tell those of a loop within
     phases = _phases(program)
     if phases is None:
         return None
-    edges = list(edges_of(program))
+    within = [e for e in edges_of(program) if phases[e.first.number] == phases[e.then.number]]
     factor = 2 * len(program.sites) + 2
-    offset = _offsets(program, [e for e in edges if phases[e.first.number] == phases[e.then.number]], factor)
-    return None if offset is None else Ranks(factor, phases, offset)
+    offset: dict[int, tuple[int, ...]] = {site.number: () for site in program.sites}
+    for level in range(max(map(_depth, program.sites))):
+        found = _offsets(program, within, level, factor)
+        if found is None:
+            return None
+        for site in program.sites:
+            if level < _depth(site):
+                offset[site.number] += (found[site.number],)
+        within = [e for e in within if e.level > level and found[e.first.number] == found[e.then.number]]
+    return Ranks(factor, phases, offset)
+
+
+def _depth(site: Site) -> int:
+    """How many offsets it has: one for each loop within the launch, or one where it is in none."""
+    return max(1, len(site.loops) - 1)
 
 
 def edges_of(program: Program) -> Iterable[Edge]:
-    """What has to come before what, between sites."""
+    """What has to come before what, between sites.
+
+    Of two sites in one loop, each turn of the first that is before one of the second; it is enough that the
+    rank grows from one to the nearest: later ones are larger.
+    """
     for first in program.sites:
         for then in program.sites_of(first.role):
             lands = first.kind is Kind.PUT and then.kind is Kind.QUIET
             if not (follows_on_pipe(first, then) or then.after == first.number or lands):
                 continue
+            level = common_loops(first, then) - 2
             if first is not then and stands_before(first, then):
-                yield Edge(first, then, 0, "program order")
-            elif _turning(first) is not None and _turning(first) is _turning(then):
-                yield Edge(first, then, 1, "program order")
+                yield Edge(first, then, max(0, level), 0)
+            elif level >= 0:
+                yield Edge(first, then, level, 1)
     for match in program.matches:
-        yield Edge(match.set, match.wait, _least(program, match), "the set releases the wait")
+        yield _release(program, match)
+
+
+def _release(program: Program, match: Match) -> Edge:
+    """The set releases the wait: told by the first loop in which they are not in the same turn."""
+    steps = match.shift[1:] or (number(0),)
+    level = next((place for place, step in enumerate(steps) if step != number(0)), len(steps) - 1)
+    return Edge(match.set, match.wait, level, _least(program, steps[level]))
 
 
 def _turning(site: Site) -> Loop | None:
@@ -72,9 +99,8 @@ def _turning(site: Site) -> Loop | None:
     return site.loops[1] if len(site.loops) > 1 else None
 
 
-def _least(program: Program, match: Match) -> int:
+def _least(program: Program, distance: Poly) -> int:
     """How many turns later the wait is at least."""
-    distance = match.shift[-1] if len(match.shift) > 1 else Poly()
     question = Question(program)
     for least in (1, 0, -1, -2):
         if question.implies((), at_least(distance, least)):
@@ -133,13 +159,17 @@ def _stretch(site: Site) -> tuple[object, ...]:
 # --- offsets ----------------------------------------------------------------------------------
 
 
-def _offsets(program: Program, edges: list[Edge], factor: int) -> dict[int, int] | None:
-    """Offsets with ``offset(first) + 1 <= offset(then) + factor * distance``, by Bellman and Ford."""
+def _offsets(program: Program, edges: list[Edge], level: int, factor: int) -> dict[int, int] | None:
+    """The offsets of one level, by Bellman and Ford: the least that let the rank grow along its edges.
+
+    Along edges of inner loops it must not shrink; where it does not grow either, the inner loops tell.
+    """
     offset = {site.number: 0 for site in program.sites}
     for _ in range(len(offset) + 1):
         changed = False
         for edge in edges:
-            least = offset[edge.first.number] + 1 - factor * edge.distance
+            growth = 1 - factor * edge.distance if edge.level == level else 0
+            least = offset[edge.first.number] + growth
             if offset[edge.then.number] < least:
                 offset[edge.then.number] = least
                 changed = True

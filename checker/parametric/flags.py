@@ -22,12 +22,14 @@ from .translate import flag_id
 class Backlog:
     """At most ``bound`` sets of ``site`` wait in a counter of one core at any time.
 
-    ``distance``: sets of one id that lie so many turns back have been taken.
+    ``distance``: sets of one id that lie so many turns of its loop number ``loop`` back have been taken.
+    Loop 0 is that of launches.
     """
 
     site: Site
     bound: Poly
     distance: Poly
+    loop: int
 
 
 def flag_of(question: Question, happening: Happening) -> Poly:
@@ -88,18 +90,22 @@ def backlogs(program: Program) -> Iterator[tuple[Site, Backlog | None]]:
     for site in program.of_kind(Kind.SET_FLAG):
         if site not in matched:  # nobody takes it: one for every turn of its loops
             once = len(site.loops) == 1 and program.domain.names["launches"] == number(1)
-            yield site, Backlog(site, number(1), number(1)) if once else None
+            yield site, Backlog(site, number(1), number(1), 0) if once else None
 
 
 def _backlog(program: Program, match: Match) -> Backlog | None:
-    for distance, bound in _distances(program, match):
-        alone = distance == bound or _apart(program, match, distance)
-        if alone and _taken_before(program, match, distance):
-            return Backlog(match.set, bound, distance)
+    last = len(match.set.loops) - 1
+    for loop in range(last, min(last, 1) - 1, -1):
+        if loop < last and not _single(program, match, loop):
+            continue
+        for distance, bound in _distances(program, match, loop):
+            alone = distance == bound or _apart(program, match, distance, loop)
+            if alone and _taken_before(program, match, distance, loop):
+                return Backlog(match.set, bound, distance, loop)
     return None
 
 
-def _distances(program: Program, match: Match) -> Iterator[tuple[Poly, Poly]]:
+def _distances(program: Program, match: Match, loop: int) -> Iterator[tuple[Poly, Poly]]:
     """How many turns a wait may lie before a set, and how many sets of one counter are then open."""
     yield number(1), number(1)
     question = Question(program)
@@ -109,7 +115,8 @@ def _distances(program: Program, match: Match) -> Iterator[tuple[Poly, Poly]]:
     for atom in question.atoms.known.values():
         if isinstance(atom, Ring):
             yield atom.modulus, number(1)
-    sizes = [match.shift[-1], *([depth] if depth is not None else []), *map(symbol, program.domain.free)]
+    shifts = [match.shift[loop], *(other.shift[loop] for other in program.matches if loop < len(other.shift))]
+    sizes = [*shifts, *([depth] if depth is not None else []), *map(symbol, program.domain.free)]
     for size in dict.fromkeys(sizes):
         if size != number(0):
             yield size, size
@@ -125,21 +132,28 @@ def _earlier(program: Program, match: Match) -> tuple[Question, Happening, Happe
     return question, setting, earlier, given
 
 
-def _apart(program: Program, match: Match, distance: Poly) -> bool:
-    """Whether two sets of one id are at least ``distance`` turns apart, if their other turns are equal."""
+def _single(program: Program, match: Match, loop: int) -> bool:
+    """Whether no id is set twice in one turn of the loops up to ``loop``."""
     question, setting, earlier, given = _earlier(program, match)
-    given += [equal(a, b) for a, b in zip(setting.turns[:-1], earlier.turns[:-1], strict=True)]
-    given.append(less(setting.turns[-1], earlier.turns[-1] + distance))
+    here = zip(setting.turns[: loop + 1], earlier.turns[: loop + 1], strict=True)
+    return question.excludes(*given, *(equal(a, b) for a, b in here))
+
+
+def _apart(program: Program, match: Match, distance: Poly, loop: int) -> bool:
+    """Whether two sets of one id are at least ``distance`` turns apart, if their outer turns are equal."""
+    question, setting, earlier, given = _earlier(program, match)
+    given += [equal(a, b) for a, b in zip(setting.turns[:loop], earlier.turns[:loop], strict=True)]
+    given.append(less(setting.turns[loop], earlier.turns[loop] + distance))
     return question.excludes(*given)
 
 
-def _taken_before(program: Program, match: Match, distance: Poly) -> bool:
+def _taken_before(program: Program, match: Match, distance: Poly, loop: int) -> bool:
     """Whether the wait for a set of the same id, at least ``distance`` turns earlier, is before the set."""
     question, setting, earlier, given = _earlier(program, match)
     turns = tuple(turn + step for turn, step in zip(earlier.turns, match.shift, strict=True))
     if len(setting.turns) > 1:
-        outer = [differ(a, b) for a, b in zip(earlier.turns[:-1], setting.turns[:-1], strict=True)]
-        given.append(either(*outer, at_least(setting.turns[-1], earlier.turns[-1] + distance)))
+        outer = [differ(a, b) for a, b in zip(earlier.turns[:loop], setting.turns[:loop], strict=True)]
+        given.append(either(*outer, at_least(setting.turns[loop], earlier.turns[loop] + distance)))
     if question.excludes(*given):
         return True
     for core in question.others(setting.core):

@@ -5,7 +5,7 @@ Guards, loop bounds and assumptions become these; `solve` gives them to Z3, `aud
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from .polynomial import Poly, as_poly
@@ -155,8 +155,11 @@ def comparisons(formula: Formula) -> Iterable[Compare]:
                 yield from comparisons(part)
 
 
-def solved(formula: Formula) -> dict[str, Poly]:
-    """What single symbols are equal to where ``formula`` holds, as far as it says so outright."""
+def solved(formula: Formula, only: Collection[str] | None = None) -> dict[str, Poly]:
+    """What single symbols are equal to where ``formula`` holds, as far as it says so outright.
+
+    ``only``: of which symbols; any unless given.
+    """
     found: dict[str, Poly] = {}
     for part in formula.parts if isinstance(formula, And) else (formula,):
         if not isinstance(part, Compare) or part.op != "==":
@@ -167,7 +170,7 @@ def solved(formula: Formula) -> dict[str, Poly]:
                 (name,) = monomial
                 rest = Poly((((name,), factor),)) - poly
                 value = rest if factor == 1 else -rest
-                if name not in value.symbols:
+                if name not in value.symbols and (only is None or name in only):
                     found = {n: v.substitute({name: value}) for n, v in found.items()} | {name: value}
                     break
     return found

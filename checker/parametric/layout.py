@@ -15,7 +15,7 @@ from .polynomial import Poly, never_negative, number
 from .program import Program
 from .question import Happening, Question
 from .sites import Site
-from .windows import Extent
+from .windows import Extent, fills
 
 
 def layout_conditions(program: Program) -> Iterator[Condition | str]:
@@ -210,13 +210,16 @@ def uncovered(program: Program) -> Iterator[str]:
 
 
 def _uncovered(program: Program, region: Region, size: Expr) -> str | None:
-    """One site writes it, tile after tile: turn i the bytes from i * S to (i + 1) * S, S * turns in all."""
+    """One site writes it, tile after tile: turn i the bytes from i * S to (i + 1) * S, S * turns in all.
+
+    In loops within loops, a turn of the outer one writes what all turns of the inner one do.
+    """
     sites = [
         site
         for site in program.of_kind(Kind.WRITE)
         if any(window.address.region == region.name for window in site.windows)
     ]
-    if len(sites) != 1 or len(sites[0].windows) != 1 or len(sites[0].loops) > 2:
+    if len(sites) != 1 or len(sites[0].windows) != 1:
         return "it is not written by one statement, tile after tile"
     (site,) = sites
     question = Question(program)
@@ -224,20 +227,23 @@ def _uncovered(program: Program, region: Region, size: Expr) -> str | None:
     (window,) = site.windows
     touch = read_touch(question, happening, window)
     whole = region_bytes(question, site, region, happening.core.rank)
-    turns = happening.turns[1:]
+    turns = _counted(question, happening)
     if whole is None or not _always_there(program, site, touch):
         return "whether it is written on every core, in every tile, could not be told"
-    if not turns:
-        covered = touch.extent.offset == number(0) and touch.extent.bytes == whole
-    else:
-        last = _last_turns(question, happening)
-        covered = (
-            last is not None
-            and touch.extent.offset == turns[0] * touch.extent.bytes
-            and whole == (last[1] + 1) * touch.extent.bytes
-            and site.share
-        )
+    shared = site.share or not turns
+    bounds = question.bounds(happening)
+    covered = shared and turns is not None and fills(touch.extent, turns, whole, bounds)
     return None if covered else "its windows do not make up the whole, or could not be shown to"
+
+
+def _counted(question: Question, happening: Happening) -> list[tuple[Poly, Poly]] | None:
+    """The turn of every loop within the launch, and how many turns it has; None: not by one each."""
+    translator = question.translator(happening)
+    loops = happening.site.loops[1:]
+    if any(loop.step != 1 for loop in loops):
+        return None
+    counts = [translator.value(loop.stop) - translator.value(loop.start) for loop in loops]
+    return list(zip(happening.turns[1:], counts, strict=True))
 
 
 def _always_there(program: Program, site: Site, touch: Touch) -> bool:

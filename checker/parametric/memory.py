@@ -143,10 +143,11 @@ def supply_of(program: Program, site: Site, window: Window) -> Supply | None:
         return None
     for other in writers(program, window.address.region):
         for place in range(_PLACES if other.kind is Kind.PUT else 1):
-            question, reader, touch = _reading(program, site, window)
-            supplier = _candidate(question, other, reader, touch, place)
-            if _delivers(question, [reader.exists, touch.guard], reader, touch, supplier):
-                return Supply(question, reader, touch, window, supplier)
+            for told in (False, True) if len(other.loops) > 1 else (False,):
+                question, reader, touch = _reading(program, site, window)
+                supplier = _candidate(question, other, reader, touch, place, told=told)
+                if _delivers(question, [reader.exists, touch.guard], reader, touch, supplier):
+                    return Supply(question, reader, touch, window, supplier)
     return None
 
 
@@ -159,14 +160,19 @@ def _reading(program: Program, site: Site, window: Window) -> tuple[Question, Ha
 _PLACES = 4
 
 
-def _candidate(question: Question, site: Site, reader: Happening, touch: Touch, place: int) -> Happening:
+def _candidate(
+    question: Question, site: Site, reader: Happening, touch: Touch, place: int, *, told: bool
+) -> Happening:
     """An event of ``site`` that may be the supplier: on the origin's rank, in the reader's turn.
 
     ``place`` chooses its block: that of the reader's rank, the first, the reader's, that of its own rank.
+    ``told``: it is in the turns that its peer and its offsets tell, where they tell them.
     """
     assert touch.origin is not None
     common = min(len(site.loops), len(reader.site.loops))
     turns = reader.turns[:common] + (number(0),) * (len(site.loops) - common)
+    if told:
+        turns = _told(question.program, site, reader.site, touch, turns)
     if site.kind is not Kind.PUT:
         core = reader.core
         if site.role is not core.role:
@@ -174,6 +180,39 @@ def _candidate(question: Question, site: Site, reader: Happening, touch: Touch, 
         return question.happen(site, core, turns)
     block = (touch.rank, number(0), reader.core.block, touch.origin[0])[place]
     return question.happen(site, question.core(site.role, touch.origin[0], block), turns)
+
+
+def _told(
+    program: Program, site: Site, reading: Site, touch: Touch, turns: tuple[Poly, ...]
+) -> tuple[Poly, ...]:
+    """The turns of ``site`` in which it writes what ``touch`` needs; those of ``turns`` that are not told.
+
+    The window that is read and the one that is written have one rank and one offset, in the region and in
+    the input; what follows of the turns is taken. Whether the event is the supplier is proved afterwards.
+    """
+    question = Question(program)
+    reader = question.happen(reading, question.core(reading.role))  # the symbols of the question before
+    writer = question.happen(site, question.core(site.role))
+    (written, *_) = writes_of(question, writer)
+    if written.origin is None or touch.origin is None:
+        return turns
+    bounds = question.bounds(reader, writer)
+    same = both(
+        equal(written.rank, touch.rank),
+        equal(written.origin[0], touch.origin[0]),
+        overlap(
+            Extent(written.origin[2], written.extent.bytes),
+            Extent(touch.origin[2], touch.extent.bytes),
+            bounds,
+        ),
+        overlap(written.extent, touch.extent, bounds),
+    )
+    places = (writer.core.rank, writer.core.block, *writer.turns)
+    known = solved(same, frozenset().union(*(place.symbols for place in places)))
+    here = {name for place in (reader.core.rank, reader.core.block, *reader.turns) for name in place.symbols}
+    here |= program.domain.free.keys()
+    found = [turn.substitute(known) for turn in writer.turns]
+    return tuple(new if new.symbols <= here else old for new, old in zip(found, turns, strict=True))
 
 
 def _delivers(
@@ -324,9 +363,10 @@ def _in_order(program: Program, one: Site, other: Site, across: bool) -> bool:
             if one is other:
                 given.append(not_after(a, b))  # either is as good as the other
                 if one.share:  # the shares of different blocks of one window are disjoint
+                    same = solved(shared)  # so that products of turns and parameters are seen to be equal
                     moved = (
-                        differ(first.extent.offset, second.extent.offset),
-                        differ(first.extent.bytes, second.extent.bytes),
+                        differ((first.extent.offset - second.extent.offset).substitute(same), 0),
+                        differ((first.extent.bytes - second.extent.bytes).substitute(same), 0),
                     )
                     given.append(either(same_core(a.core, b.core), *moved))
                 given.append(another(a, b))

@@ -234,7 +234,7 @@ class Question:
         for site in self.program.sites_of(happening.core.role):
             if site.kind not in SYNCHRONISING or not _linked(happening.site, site, sign):
                 continue
-            common = _common(site, happening.site)
+            common = common_loops(site, happening.site)
             turns = happening.turns[:common]
             if stands_before(site, happening.site) == (sign > 0):
                 if len(turns) < 2:  # the launch before or after is another matter
@@ -354,7 +354,7 @@ def same_core(a: Core, b: Core) -> Formula:
     return both(equal(a.rank, b.rank), equal(a.block, b.block))
 
 
-def _common(a: Site, b: Site) -> int:
+def common_loops(a: Site, b: Site) -> int:
     """How many loops, from the outermost, both are in."""
     count = 0
     for x, y in zip(a.loops, b.loops, strict=False):
@@ -425,3 +425,14 @@ def upper_bounds(formula: Formula) -> Iterator[tuple[str, Poly]]:
                     rest = part.poly + symbol(name)
                     if name not in rest.symbols:
                         yield name, rest
+
+
+def lower_bounds(formula: Formula, name: str) -> Iterator[Poly]:
+    """Lower bounds of the symbol ``name`` that ``formula`` states outright."""
+    from .formula import And, Compare
+
+    for part in formula.parts if isinstance(formula, And) else (formula,):
+        if isinstance(part, Compare) and part.op == ">=" and part.poly.as_dict.get((name,)) == 1:
+            rest = symbol(name) - part.poly
+            if name not in rest.symbols:
+                yield rest

@@ -20,7 +20,7 @@ from .atoms import Ring
 from .formula import Compare, Formula, both, either, equal, negation
 from .polynomial import Poly, never_negative, number, symbol
 from .program import Match, Program, numbers_in, numbers_of
-from .question import Happening, Question, before
+from .question import Happening, Question, before, lower_bounds
 from .sites import Site
 from .translate import Demand, flag_id
 
@@ -138,17 +138,21 @@ def _flag(question: Question, happening: Happening) -> Poly:
 
 
 def _shifts(program: Program, site: Site, wait: Site) -> Iterator[tuple[Poly, ...]]:
-    """How many turns a set may be before its wait, by loop; the outermost, launches, is the same."""
+    """How many turns a set may be before its wait, by loop; the outermost, launches, is the same.
+
+    Of loops in loops one is tried after the other, innermost first, the others at the same turn.
+    """
     still = number(0)
+    none = (still,) * len(wait.loops)
     if len(wait.loops) == 1:
-        yield (still,)
+        yield none
         return
-    outer = (still,) * (len(wait.loops) - 1)
-    distances = _distances(program, site, wait)
-    if _never_there(program, wait):  # any will do: ranks are easier found where its set is turns before
-        distances.sort(key=lambda distance: distance == still)
-    for distance in distances:
-        yield (*outer, distance)
+    never = _never_there(program, wait)  # any will do: ranks are easier found where its set is turns before
+    tried: dict[tuple[Poly, ...], None] = {}
+    for place in reversed(range(1, len(wait.loops))):
+        for distance in _distances(program, site, wait, place):
+            tried.setdefault((*none[:place], distance, *none[place + 1 :]))
+    yield from sorted(tried, key=lambda shift: shift == none) if never else tried
 
 
 def _never_there(program: Program, site: Site) -> bool:
@@ -157,15 +161,15 @@ def _never_there(program: Program, site: Site) -> bool:
     return question.excludes(question.happen(site, question.core(site.role)).exists)
 
 
-def _distances(program: Program, site: Site, wait: Site) -> list[Poly]:
-    """Distances at which the ids agree, then likely ones: 0, the depths of rings, 1."""
+def _distances(program: Program, site: Site, wait: Site, place: int) -> list[Poly]:
+    """Distances in one loop at which the ids agree, then likely ones: 0, the depths of rings, 1."""
     question = Question(program)
     core = question.core(wait.role)
     waiting = question.happen(wait, core)
     setting = question.happen(site, question.core(site.role, core.rank, core.block), waiting.turns)
     gap = _flag(question, setting) - _flag(question, waiting)
     found: list[Poly] = []
-    (turn,) = waiting.turns[-1].symbols or {""}
+    (turn,) = waiting.turns[place].symbols or {""}
     if turn not in gap.symbols and not any("%" in name for name in gap.symbols):
         factor = _flag(question, setting).as_dict.get((turn,), 0)
         if factor in (1, -1):
@@ -174,7 +178,9 @@ def _distances(program: Program, site: Site, wait: Site) -> list[Poly]:
     sizes = [symbol(name) for name in program.domain.free]
     named = program.domain.names.get("buffer_size")
     found += [number(0), *moduli, *([named] if named is not None else []), *sizes, number(1)]
-    return list(dict.fromkeys(found))
+    found += lower_bounds(waiting.exists, turn)
+    parameters = set(program.domain.free)
+    return [distance for distance in dict.fromkeys(found) if distance.symbols <= parameters]
 
 
 def _pair(

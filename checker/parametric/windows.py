@@ -7,7 +7,7 @@ What cannot be told apart is taken to overlap, so that more is asked, never less
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .formula import FALSE, TRUE, Formula, both, equal
@@ -38,6 +38,24 @@ def overlap(a: Extent, b: Extent, bounds: Mapping[str, Bounds]) -> Formula:
     return _digits(
         Extent(a.offset - common, a.bytes), Extent(b.offset - common, b.bytes), bounds, frozenset()
     )
+
+
+def fills(
+    extent: Extent, turns: Sequence[tuple[Poly, Poly]], whole: Poly, bounds: Mapping[str, Bounds]
+) -> bool:
+    """Whether the windows of all turns are ``whole`` bytes from 0, none of them twice.
+
+    ``turns``: of every loop around them, outermost first, the symbol of a turn and how many there are. The
+    offset has to be a number in mixed radix, whose digits are the turns.
+    """
+    names = {name for turn, _ in turns for name in turn.symbols}
+    offset, stride = Poly(), extent.bytes
+    for turn, count in reversed(turns):
+        # the product of two negative counts is no number of turns
+        if count.symbols & names or not (len(turns) == 1 or never_negative(count, bounds)):
+            return False
+        offset, stride = offset + turn * stride, stride * count
+    return extent.offset == offset and whole == stride
 
 
 def _apart(a: Extent, b: Extent, bounds: Mapping[str, Bounds]) -> bool:
