@@ -98,7 +98,8 @@ def _backlog(program: Program, match: Match) -> Backlog | None:
     for loop in range(last, min(last, 1) - 1, -1):
         if loop < last and not _single(program, match, loop):
             continue
-        for distance, bound in _distances(program, match, loop):
+        spread = loop > 1 and _single(program, match, loop - 1)  # how far apart within it is no matter
+        for distance, bound in ((number(1), number(1)),) if spread else _distances(program, match, loop):
             alone = distance == bound or _apart(program, match, distance, loop)
             if alone and _taken_before(program, match, distance, loop):
                 return Backlog(match.set, bound, distance, loop)
