@@ -7,7 +7,7 @@ a larger rank, so nothing waits in a circle.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ..protocol.instance import Kind
@@ -27,7 +27,7 @@ class RankTable:
 
     factor: int
     phase: Mapping[int, int]
-    offset: Mapping[int, Sequence[int]]
+    offset: Mapping[int, tuple[int, ...]]
 
 
 def grows(case: Case, table: RankTable) -> Iterator[Claim]:

@@ -25,11 +25,12 @@ from .conditions import largest
 from .decide import Decided
 from .formula import FALSE, TRUE, at_least, negation
 from .layout import region_bytes, touches
-from .memory import readers, supply_of
+from .memory import supply_of
 from .polynomial import Poly, never_negative, number
 from .program import Program
 from .question import Happening, Question
 from .solve import Answer, Solver
+from .touches import readers
 
 
 @dataclass(slots=True)

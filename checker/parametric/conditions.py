@@ -10,10 +10,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from .atoms import Ring
-from .formula import And, Compare, Formula, Or, at_least, both, conjunction, either, equal, negation
+from .formula import (
+    And,
+    Compare,
+    Formula,
+    Or,
+    at_least,
+    both,
+    conjunction,
+    either,
+    equal,
+    negation,
+    upper_bounds,
+)
 from .polynomial import Poly, never_negative, number, symbol
 from .program import Program
-from .question import Happening, Question, upper_bounds
+from .question import Happening, Question
 from .sites import Site
 
 

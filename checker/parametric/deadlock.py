@@ -16,8 +16,8 @@ from ...protocol.profile import STREAM_ORDER
 from .formula import at_least
 from .polynomial import Poly, number
 from .program import Match, Program
-from .question import Question, common_loops, follows_on_pipe, stands_before
-from .sites import Loop, Site
+from .question import Question
+from .sites import Loop, Site, common_loops, follows_on_pipe, stands_before
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,8 @@ from .memory import (
     disturbers,
     incomplete,
     read_before_write,
-    readers,
     supply_of,
     unique_queues,
-    writers,
 )
 from .polynomial import Poly, number
 from .program import Program, read_program
@@ -36,6 +34,7 @@ from .question import Question
 from .sites import Site
 from .solve import Second
 from .study import STEPS, Declined, may_share, study
+from .touches import readers, writers
 
 
 @dataclass(frozen=True, slots=True)

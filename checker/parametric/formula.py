@@ -5,10 +5,10 @@ Guards, loop bounds and assumptions become these; `solve` gives them to Z3, `aud
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from .polynomial import Poly, as_poly
+from .polynomial import Poly, as_poly, symbol
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,3 +174,24 @@ def solved(formula: Formula, only: Collection[str] | None = None) -> dict[str, P
                     found = {n: v.substitute({name: value}) for n, v in found.items()} | {name: value}
                     break
     return found
+
+
+def upper_bounds(formula: Formula) -> Iterator[tuple[str, Poly]]:
+    """Upper bounds of single symbols that ``formula`` states outright."""
+    for part in formula.parts if isinstance(formula, And) else (formula,):
+        if isinstance(part, Compare) and part.op == ">=":
+            for monomial, factor in part.poly.terms:
+                if len(monomial) == 1 and factor == -1:
+                    (name,) = monomial
+                    rest = part.poly + symbol(name)
+                    if name not in rest.symbols:
+                        yield name, rest
+
+
+def lower_bounds(formula: Formula, name: str) -> Iterator[Poly]:
+    """Lower bounds of the symbol ``name`` that ``formula`` states outright."""
+    for part in formula.parts if isinstance(formula, And) else (formula,):
+        if isinstance(part, Compare) and part.op == ">=" and part.poly.as_dict.get((name,)) == 1:
+            rest = symbol(name) - part.poly
+            if name not in rest.symbols:
+                yield rest

@@ -10,11 +10,11 @@ from ...protocol.instance import Kind
 from ...protocol.program import Put, Quiet, Region, RegionKind
 from .conditions import Condition, Place, largest
 from .formula import FALSE, at_least, both, either, equal, less
-from .memory import Touch, put_touch, read_touch, touching, writes_of
 from .polynomial import Poly, never_negative, number
 from .program import Program
 from .question import Happening, Question
 from .sites import Site
+from .touches import Touch, put_touch, read_touch, touching, writes_of
 from .windows import Extent, fills
 
 

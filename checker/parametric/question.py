@@ -16,12 +16,24 @@ from typing import NamedTuple
 from ...protocol.expr import Expr
 from ...protocol.instance import Kind
 from ...protocol.profile import STREAM_ORDER
-from ...protocol.program import Pipe, Put, Quiet, Role
+from ...protocol.program import Put, Quiet, Role
 from .atoms import Atoms
-from .formula import FALSE, TRUE, Formula, at_least, both, conjunction, either, equal, less, negation
+from .formula import (
+    FALSE,
+    TRUE,
+    Formula,
+    at_least,
+    both,
+    conjunction,
+    either,
+    equal,
+    less,
+    negation,
+    upper_bounds,
+)
 from .polynomial import Bounds, Poly, number, symbol
 from .program import Program
-from .sites import Site, Step
+from .sites import Site, Step, common_loops, follows_on_pipe, stands_before
 from .solve import Answer
 from .translate import Demand, Translator
 
@@ -354,16 +366,6 @@ def same_core(a: Core, b: Core) -> Formula:
     return both(equal(a.rank, b.rank), equal(a.block, b.block))
 
 
-def common_loops(a: Site, b: Site) -> int:
-    """How many loops, from the outermost, both are in."""
-    count = 0
-    for x, y in zip(a.loops, b.loops, strict=False):
-        if x is not y:
-            break
-        count += 1
-    return count
-
-
 def before(first: Happening, then: Happening) -> Formula:
     """Whether ``first`` stands before ``then`` in the program order of one core."""
     return _earlier(first.site.path, then.site.path, first.turns, then.turns)
@@ -383,56 +385,8 @@ def _earlier(
     return either(less(turns[0], others[0]), both(equal(turns[0], others[0]), inner))
 
 
-def stands_before(a: Site, b: Site) -> bool:
-    """Whether, in one turn of the loops that both are in, ``a`` stands before ``b``, or is ``b``."""
-    for x, y in zip(a.path, b.path, strict=False):
-        if x.position != y.position:
-            return x.position < y.position
-        if x.loop is not y.loop:
-            break
-    return True
-
-
 def _linked(here: Site, there: Site, sign: int) -> bool:
     """Whether an event of ``there`` can directly follow (``sign`` 1) or precede (-1) one of ``here``."""
     first, then = (here, there) if sign > 0 else (there, here)
     lands = first.kind is Kind.PUT and then.kind is Kind.QUIET
     return follows_on_pipe(first, then) or then.after == first.number or lands
-
-
-def follows_on_pipe(first: Site, then: Site) -> bool:
-    """Whether, of two events of one core in program order, the second waits for the first.
-
-    `protocol.order`: nothing of the core waits for a set to take effect; the scalar is before all that it
-    issues; a scalar event waits for the pipes that it drains.
-    """
-    if first.kind is Kind.SET_FLAG:
-        return False
-    if first.pipe in (then.pipe, Pipe.S):
-        return True
-    return then.pipe is Pipe.S and first.pipe in then.drains
-
-
-def upper_bounds(formula: Formula) -> Iterator[tuple[str, Poly]]:
-    """Upper bounds of single symbols that ``formula`` states outright."""
-    from .formula import And, Compare
-
-    for part in formula.parts if isinstance(formula, And) else (formula,):
-        if isinstance(part, Compare) and part.op == ">=":
-            for monomial, factor in part.poly.terms:
-                if len(monomial) == 1 and factor == -1:
-                    (name,) = monomial
-                    rest = part.poly + symbol(name)
-                    if name not in rest.symbols:
-                        yield name, rest
-
-
-def lower_bounds(formula: Formula, name: str) -> Iterator[Poly]:
-    """Lower bounds of the symbol ``name`` that ``formula`` states outright."""
-    from .formula import And, Compare
-
-    for part in formula.parts if isinstance(formula, And) else (formula,):
-        if isinstance(part, Compare) and part.op == ">=" and part.poly.as_dict.get((name,)) == 1:
-            rest = symbol(name) - part.poly
-            if name not in rest.symbols:
-                yield rest

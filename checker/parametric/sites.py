@@ -273,3 +273,36 @@ def _walked(
         walk.add(Kind.BARRIER, Pipe.S, None, last + 1, span=nowhere, barrier=STREAM_ORDER)
         absent += walk.absent
     return sites, absent
+
+
+def common_loops(a: Site, b: Site) -> int:
+    """How many loops, from the outermost, both are in."""
+    count = 0
+    for x, y in zip(a.loops, b.loops, strict=False):
+        if x is not y:
+            break
+        count += 1
+    return count
+
+
+def stands_before(a: Site, b: Site) -> bool:
+    """Whether, in one turn of the loops that both are in, ``a`` stands before ``b``, or is ``b``."""
+    for x, y in zip(a.path, b.path, strict=False):
+        if x.position != y.position:
+            return x.position < y.position
+        if x.loop is not y.loop:
+            break
+    return True
+
+
+def follows_on_pipe(first: Site, then: Site) -> bool:
+    """Whether, of two events of one core in program order, the second waits for the first.
+
+    `protocol.order`: nothing of the core waits for a set to take effect; the scalar is before all that it
+    issues; a scalar event waits for the pipes that it drains.
+    """
+    if first.kind is Kind.SET_FLAG:
+        return False
+    if first.pipe in (then.pipe, Pipe.S):
+        return True
+    return then.pipe is Pipe.S and first.pipe in then.drains

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from ...protocol.instance import Kind
 from ...protocol.program import Role, SetFlag, WaitFlag
 from .atoms import Ring
-from .formula import Compare, Formula, both, either, equal, negation
+from .formula import Compare, Formula, both, either, equal, lower_bounds, negation
 from .polynomial import Poly, never_negative, number, symbol
 from .program import Match, Program, numbers_in, numbers_of
-from .question import Happening, Question, before, lower_bounds
+from .question import Happening, Question, before
 from .sites import Site
 from .translate import Demand, flag_id
 
