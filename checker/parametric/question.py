@@ -29,11 +29,12 @@ from .formula import (
     equal,
     less,
     negation,
+    solved,
     upper_bounds,
 )
 from .polynomial import Bounds, Poly, number, symbol
 from .program import Program
-from .sites import Site, Step, common_loops, follows_on_pipe, stands_before
+from .sites import Site, comes_first, common_loops, follows_on_pipe, stands_before
 from .solve import Answer
 from .translate import Demand, Translator
 
@@ -239,10 +240,7 @@ class Question:
         return True
 
     def _beside(self, happening: Happening, sign: int) -> Iterator[Happening]:
-        """The next synchronisations of the core (``sign`` 1), or the last ones before (-1), of every site.
-
-        Of loops that the happening is not in, the first turn.
-        """
+        """The next synchronisations of the core (``sign`` 1), or the last ones before (-1), of every site."""
         for site in self.program.sites_of(happening.core.role):
             if site.kind not in SYNCHRONISING or not _linked(happening.site, site, sign):
                 continue
@@ -252,7 +250,19 @@ class Question:
                 if len(turns) < 2:  # the launch before or after is another matter
                     continue
                 turns = (*turns[:-1], turns[-1] + sign)
-            yield self.happen(site, happening.core, turns + (number(0),) * (len(site.loops) - common))
+            yield self.happen(site, happening.core, self._turns_within(site, happening, turns))
+
+    def _turns_within(self, site: Site, happening: Happening, turns: tuple[Poly, ...]) -> tuple[Poly, ...]:
+        """``turns``, and the first of further loops around ``site``; that in which a quiet waits for the put."""
+        further = [self.number(loop.index) for loop in site.loops[len(turns) :]]
+        known: dict[str, Poly] = {}
+        if further and isinstance(happening.site.operation, Put) and isinstance(site.operation, Quiet):
+            _, names = self._existence(site, happening.core, (*turns, *further))
+            peer = self.translator_in(names, site).value(site.operation.peer)
+            own = frozenset().union(*(turn.symbols for turn in further))
+            known = solved(equal(peer, self._peer(happening)), own)
+        first = {name: number(0) for turn in further for name in turn.symbols}
+        return (*turns, *(turn.substitute(known).substitute(first) for turn in further))
 
     def _partners(self, happening: Happening, kind: Kind) -> Iterator[Happening]:
         """The waits that a set releases (``kind`` SET_FLAG), or the sets that release a wait."""
@@ -368,21 +378,7 @@ def same_core(a: Core, b: Core) -> Formula:
 
 def before(first: Happening, then: Happening) -> Formula:
     """Whether ``first`` stands before ``then`` in the program order of one core."""
-    return _earlier(first.site.path, then.site.path, first.turns, then.turns)
-
-
-def _earlier(
-    a: tuple[Step, ...], b: tuple[Step, ...], turns: tuple[Poly, ...], others: tuple[Poly, ...]
-) -> Formula:
-    if not a or not b:
-        return FALSE
-    here, there = a[0], b[0]
-    if here.position != there.position:
-        return TRUE if here.position < there.position else FALSE
-    if here.loop is None:
-        return _earlier(a[1:], b[1:], turns, others)
-    inner = _earlier(a[1:], b[1:], turns[1:], others[1:])
-    return either(less(turns[0], others[0]), both(equal(turns[0], others[0]), inner))
+    return comes_first(first.site.path, then.site.path, first.turns, then.turns)
 
 
 def _linked(here: Site, there: Site, sign: int) -> bool:

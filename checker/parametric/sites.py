@@ -38,6 +38,8 @@ from ...protocol.program import (
     Write,
 )
 from ...protocol.setup import Setup
+from .formula import FALSE, TRUE, Formula, both, either, equal, less
+from .polynomial import Poly
 
 _ABSENT_MODE = 2
 """The mode of flags that are followed for all values."""
@@ -283,6 +285,21 @@ def common_loops(a: Site, b: Site) -> int:
             break
         count += 1
     return count
+
+
+def comes_first(
+    a: tuple[Step, ...], b: tuple[Step, ...], turns: tuple[Poly, ...], others: tuple[Poly, ...]
+) -> Formula:
+    """Whether an event at path ``a`` in ``turns`` is before one at ``b`` in ``others``, on one core."""
+    if not a or not b:
+        return FALSE
+    here, there = a[0], b[0]
+    if here.position != there.position:
+        return TRUE if here.position < there.position else FALSE
+    if here.loop is None:
+        return comes_first(a[1:], b[1:], turns, others)
+    inner = comes_first(a[1:], b[1:], turns[1:], others[1:])
+    return either(less(turns[0], others[0]), both(equal(turns[0], others[0]), inner))
 
 
 def stands_before(a: Site, b: Site) -> bool:

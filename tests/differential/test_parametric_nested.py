@@ -131,6 +131,13 @@ def nested(s: Shape) -> Protocol:
         else:
             with aiv.when(p.block.eq(0)), aiv.loop("peer", ranks) as peer, aiv.when(peer.ne(p.rank)):
                 send(tile, peer, chunk)
+            if s.quiet == "behind":
+                with (
+                    aiv.when(p.block.eq(0)),
+                    aiv.loop("posted", ranks) as posted,
+                    aiv.when(posted.ne(p.rank)),
+                ):
+                    aiv.quiet(posted)
 
     def done(tile: Expr, chunk: Expr | None) -> None:
         if s.quiet == "behind" and s.by_block:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from mc2proof.protocol.builder import ProtocolBuilder, segment_index, window
 from mc2proof.protocol.expr import Expr, both
 from mc2proof.protocol.program import Address, Origin, Pipe, Protocol, RegionKind, Role
@@ -9,8 +11,11 @@ from mc2proof.protocol.program import Address, Origin, Pipe, Protocol, RegionKin
 PART = 64
 
 
-def peers(*, quiet: bool = True) -> Protocol:
-    """A loop over tiles; in it, the first block puts to every peer in turn."""
+def peers(*, quiet: Literal["each", "behind", "missing"] = "each") -> Protocol:
+    """A loop over tiles; in it, the first block puts to every peer in turn.
+
+    ``quiet``: it waits for each at once, or for all in a loop behind.
+    """
     p = ProtocolBuilder("nested-peers")
     ranks = p.parameter("ranks", low=2)
     p.parameter("blocks", low=1)
@@ -23,11 +28,15 @@ def peers(*, quiet: bool = True) -> Protocol:
         with aiv.when(tile >= depth):
             aiv.wait_flag(Pipe.MTE3, tile % depth)
             aiv.barrier()
-        with aiv.when(p.block.eq(0)), aiv.loop("peer", ranks) as peer, aiv.when(peer.ne(p.rank)):
-            target = Address(heap, (tile % depth * ranks + p.rank) * PART)
-            aiv.put(peer, target, Address(a, (tile * ranks + peer) * PART), PART)
-            if quiet:
-                aiv.quiet(peer)
+        with aiv.when(p.block.eq(0)):
+            with aiv.loop("peer", ranks) as peer, aiv.when(peer.ne(p.rank)):
+                target = Address(heap, (tile % depth * ranks + p.rank) * PART)
+                aiv.put(peer, target, Address(a, (tile * ranks + peer) * PART), PART)
+                if quiet == "each":
+                    aiv.quiet(peer)
+            if quiet == "behind":
+                with aiv.loop("posted", ranks) as posted, aiv.when(posted.ne(p.rank)):
+                    aiv.quiet(posted)
         aiv.barrier()
         aiv.set_flag(Pipe.MTE3, tile % depth)
     with aic.loop("tile", tiles) as tile:

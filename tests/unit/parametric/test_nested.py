@@ -25,6 +25,7 @@ FileOf = Callable[[Certified], CertificateFile]
 
 RIGHT: Mapping[str, tuple[Protocol, tuple[str, ...]]] = {
     "peers": (peers(), ("buffer_size",)),
+    "quiets behind": (peers(quiet="behind"), ("buffer_size",)),
     "chunks": (chunks(), ("buffer_size", "chunks")),
     "handshakes": (handshakes(), ("chunks",)),
     "lagging": (handshakes(slots=2), ("chunks",)),
@@ -67,7 +68,7 @@ def test_the_same_at_small_values(name: str) -> None:
 
 WRONG: Mapping[str, tuple[Protocol, tuple[str, ...], set[str]]] = {
     "no quiet": (
-        peers(quiet=False),
+        peers(quiet="missing"),
         ("buffer_size",),
         {"no-read-before-write", "completion", "no-write-conflict"},
     ),
