@@ -253,7 +253,7 @@ class Question:
             yield self.happen(site, happening.core, self._turns_within(site, happening, turns))
 
     def _turns_within(self, site: Site, happening: Happening, turns: tuple[Poly, ...]) -> tuple[Poly, ...]:
-        """``turns``, and the first of further loops around ``site``; that in which a quiet waits for the put."""
+        """``turns``, and the first of further loops; that in which a quiet waits for the put."""
         further = [self.number(loop.index) for loop in site.loops[len(turns) :]]
         known: dict[str, Poly] = {}
         if further and isinstance(happening.site.operation, Put) and isinstance(site.operation, Quiet):
