@@ -36,6 +36,7 @@ VALUES = {
     "depth": (1, 2, 3),
     "tile_cnt": (0, 1, 2, 3, 5, 8),
     "chunks": (0, 1, 2, 3, 4),
+    "launches": (1, 2, 3),
 }
 PART = 8
 RLIMIT = 3_000_000
@@ -192,8 +193,10 @@ def nested(s: Shape) -> Protocol:
 
 def errors_at(protocol: Protocol, values: dict[str, int]) -> set[str] | None:
     """The properties that fail; None where it makes no sense, or not all could be told."""
+    parameters = {name: value for name, value in values.items() if name != "launches"}
+    setup = Setup(launches=values.get("launches", 1))
     try:
-        judgement = judge(unroll(protocol, values, Setup(), limits=Limits(max_events=4000)))
+        judgement = judge(unroll(protocol, parameters, setup, limits=Limits(max_events=4000)))
     except Mc2proofError:
         return None
     return {found.property for found in judgement.found if found.severity is Severity.ERROR}
@@ -210,23 +213,26 @@ def compared(count: int, seed: int) -> Counter[str]:
         assume = random.choice(
             (("blocks >= ranks",), ("blocks >= ranks", "tile_cnt <= 8", "chunks <= 8"), ())
         )
-        compare(protocol, (*assume, "depth <= 8"), random, (what, assume), tally)
+        free = tuple(VALUES)[: None if random.random() < 0.2 else -1]
+        compare(protocol, free, (*assume, "depth <= 8"), random, (what, assume, free), tally)
     return tally
 
 
 def compare(
-    protocol: Protocol, assume: tuple[str, ...], random: Random, what: object, tally: Counter[str]
-) -> None:
+    protocol: Protocol, free: tuple[str, ...], assume: tuple[str, ...], random: Random, what: object,
+    tally: Counter[str],
+) -> None:  # fmt: skip
     try:
-        domain = domain_of(protocol, tuple(VALUES), {}, assume)
-        found = decide(protocol, Setup(), domain, rows_for(1), rlimit=RLIMIT)
+        domain = domain_of(protocol, free, {}, assume)
+        names = rows_for(2 if "launches" in free else 1)
+        found = decide(protocol, Setup(), domain, names, rlimit=RLIMIT)
     except UnsupportedError:
         tally["unsupported"] += 1
         return
     tally["protocols"] += 1
     tally["declined"] += found.declined is not None
     for _ in range(30):
-        values = {name: random.choice(some) for name, some in VALUES.items()}
+        values = {name: random.choice(VALUES[name]) for name in free}
         errors = errors_at(protocol, values) if domain.contains(values) else None
         if errors is not None:
             tally["cases"] += 1

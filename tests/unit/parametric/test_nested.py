@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
+from typing import Any
 
+import msgspec
 import pytest
 
 from mc2proof.checker.audit import audit
-from mc2proof.checker.certificate import CertificateFile
+from mc2proof.checker.certificate import CertificateFile, read, written
 from mc2proof.checker.parametric.certify import Certified
 from mc2proof.checker.parametric.forall import prove_for_all
 from mc2proof.checker.properties import rows_for
@@ -22,6 +24,7 @@ from .nested import chunks, handshakes, peers
 
 Make = Callable[..., tuple[Report, Certified]]
 FileOf = Callable[[Certified], CertificateFile]
+Data = dict[str, Any]
 
 RIGHT: Mapping[str, tuple[Protocol, tuple[str, ...]]] = {
     "peers": (peers(), ("buffer_size",)),
@@ -45,6 +48,14 @@ def errors_at(protocol: Protocol, values: Mapping[str, int]) -> set[str]:
     judgement = judge(unroll(protocol, values, Setup()))
     assert judgement.open is None
     return {found.property for found in judgement.found if found.severity is Severity.ERROR}
+
+
+@pytest.fixture(scope="module")
+def lagging(certified: Make) -> Certified:
+    """A certificate of flags in inner loops, whose sets wait for two tiles."""
+    protocol, more = RIGHT["lagging"]
+    rows = ("deadlock-freedom", "flag-range")
+    return certified(protocol, assumed(more), rows, free=("ranks", "tile_cnt", *more))[1]
 
 
 @pytest.mark.parametrize("name", RIGHT)
@@ -84,3 +95,41 @@ def test_what_is_wrong_in_loops_in_loops(name: str) -> None:
     report = prove_for_all([protocol], {}, ("ranks", "tile_cnt", *more), assumed(more))
     assert {row for row, verdict in verdicts(report).items() if verdict == "VIOLATED"} == broken
     assert {verdicts(report)[row] for row in ("deadlock-freedom", "flag-balance", "layout")} == {"PROVED"}
+
+
+def _swapped(plain: Data) -> None:
+    """Two ranks of the inner loop that ends with the set."""
+    offset = plain["ranks"]["offset"]
+    deep = [site for site in offset if len(offset[site]) > 1]
+    a, b = next((a, b) for a in deep for b in deep if offset[a][:-1] == offset[b][:-1] and a != b)
+    offset[a], offset[b] = offset[b], offset[a]
+
+
+def _flat(plain: Data) -> None:
+    """Ranks of the outer loop alone."""
+    plain["ranks"]["offset"] = {site: some[:1] for site, some in plain["ranks"]["offset"].items()}
+
+
+def _sooner(plain: Data) -> None:
+    """Sets of the other loop are said to be taken."""
+    plain["backlogs"] = [entry | {"loop": 3 - entry["loop"]} for entry in plain["backlogs"]]
+
+
+def _at_once(plain: Data) -> None:
+    """What was set a tile before is said to be taken."""
+    plain["backlogs"] = [entry | {"distance": [[1, []]], "bound": [[1, []]]} for entry in plain["backlogs"]]
+
+
+def _none(plain: Data) -> None:
+    """Fewer sets are said to wait than there are."""
+    plain["backlogs"] = [entry | {"distance": [], "bound": []} for entry in plain["backlogs"]]
+
+
+@pytest.mark.parametrize("change", [_swapped, _flat, _sooner, _at_once, _none])
+def test_another_certificate_of_inner_loops_is_rejected(
+    change: Callable[[Data], None], lagging: Certified, file_of: FileOf
+) -> None:
+    plain = msgspec.json.decode(written(file_of(lagging)))
+    change(plain["programs"][0])
+    (found,) = audit(read(msgspec.json.encode(plain)), [RIGHT["lagging"][0]])
+    assert found.problems != []
