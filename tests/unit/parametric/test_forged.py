@@ -71,7 +71,9 @@ def test_no_table_of_ranks_fits_a_circle() -> None:
     protocol = in_a_circle()
     found = decided(protocol, 1)
     sites = [site.number for site in found.program.sites]
-    for table in (dict.fromkeys(sites, 0), {n: n for n in sites}, {n: -n for n in sites}):
+    depth = {site.number: max(1, len(site.loops) - 1) for site in found.program.sites}
+    for sign in (0, 1, -1):
+        table = {n: (sign * n,) * depth[n] for n in sites}
         found.ranks = Ranks(100, dict.fromkeys(sites, 0), table)
         assert "no-write-conflict" not in certified(found, 1, ["no-write-conflict"]).properties
 
@@ -90,7 +92,7 @@ def test_bounds_that_take_from_each_other() -> None:
     found.program.matches[:] = [Match(s, w, (number(0),), True) for s, w in zip(sets, waits, strict=True)]
     found.ranks = ranks_of(found.program)
     for bound in (-1, 0, 1):
-        found.backlogs[:] = [Backlog(site, number(bound), number(bound)) for site in sets]
+        found.backlogs[:] = [Backlog(site, number(bound), number(bound), 0) for site in sets]
         made = certified(found, 1, ["flag-balance", "flag-range"])
         assert made.properties == ["flag-balance"]
         assert valid(protocol, made)
