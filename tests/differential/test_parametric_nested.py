@@ -1,6 +1,6 @@
 """Proofs for all values against happens-before at single values, on random loops within loops.
 
-What is PROVED for all values has no fault at 30 random ones, and the auditor accepts what is certified. 8
+What is PROVED for all values has no fault at 30 random ones, and the auditor accepts what is certified. 5
 protocols, 250 with ``-m long``; the seed is fixed.
 """
 
@@ -257,8 +257,8 @@ def _claims(decision: Decision, values: dict[str, int]) -> bool:
 
 
 def test_loops_in_loops_at_single_values() -> None:
-    tally = compared(8, 3)
-    assert min(tally["proved"], tally["certified"], tally["cases"] // 5) >= 15, tally
+    tally = compared(5, 3)
+    assert min(tally["proved"], tally["certified"], tally["cases"] // 5) >= 12, tally
     assert tally["loops deep"] >= 2, tally
 
 
