@@ -178,7 +178,7 @@ IDS = [
 ]
 
 
-@pytest.mark.parametrize(("options", "errors", "warnings"), IDS, ids=str)
+@pytest.mark.parametrize(("options", "errors", "warnings"), IDS, ids=[str(case[0]) for case in IDS])
 def test_which_ids_a_number_of_tiles_needs(
     kernel: Protocol, options: dict[str, object], errors: set[str], warnings: set[str]
 ) -> None:
