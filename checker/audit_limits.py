@@ -105,20 +105,22 @@ def _backlog(case: Case, site: Site) -> Iterator[Claim]:
     """At most ``bound`` sets of one flag wait, and as many fit."""
     distance, bound, loop = _bound(case, site)
     match = next((m for m in case.subject.matches if m.set is site), None)
-    if match is None or bound not in (number(1), distance):
+    times = _turns_within(case.scene(), site, loop)
+    once = bound in (number(1), distance)
+    if match is None or not (once or (times is not None and bound in (times, distance * times))):
         raise Invalid(f"{site.span.place}: such a bound is not certified")
     if (bound.constant or 0) < 1:  # bounds are added up, so that none may be too small
         title = f"{bound} is at least the one set at {site.span.place}"
         yield Claim(f"one {site.number}", title, (_counts(site, bound),))
     cap = case.subject.setup.profile.counter_cap
     title = f"{bound} sets of {at(site)} fit a counter"
-    yield Claim(f"cap {site.number}", title, (_fitting(site, bound, cap),))
+    yield Claim(f"cap {site.number}", title, (_fitting(site, distance, bound, cap),))
     title = f"{at(site)} is waited for, or its flag is not set {distance} turns later"
     yield Claim(f"took {site.number}", title, (balanced(match), _alone(match, distance, loop)))
-    if loop < len(site.loops) - 1:
+    if once and loop < len(site.loops) - 1:
         title = f"{at(site)} sets no flag twice in one turn of {site.loops[loop].index}"
         yield Claim(f"single {site.number}", title, (_single(match, loop),))
-    if bound != distance:
+    if bound != distance and (times is None or bound != distance * times):
         title = f"sets of one flag at {site.span.place} are {distance} turns apart"
         yield Claim(f"spaced {site.number}", title, (_spaced(match, distance, loop),))
     for sub in range(case.subject.protocol.vectors_per_cube if match.wait.role is Role.AIV else 1):
@@ -126,12 +128,26 @@ def _backlog(case: Case, site: Site) -> Iterator[Claim]:
         yield Claim(f"open {site.number}.{sub}", title, (_taken(match, distance, loop, sub),))
 
 
-def _fitting(site: Site, bound: Poly, cap: int) -> Statement:
+def _turns_within(scene: Scene, site: Site, loop: int) -> Poly | None:
+    """How many turns the loops within ``loop`` have; None where the parameters alone do not tell."""
+    event = scene.anywhere(site)
+    translator = scene.translator(event.names, site)
+    total = number(1)
+    for inner in site.loops[loop + 1 :]:
+        turns = translator.value(inner.stop) - translator.value(inner.start)
+        known = inner.step == 1 and turns.symbols <= scene.subject.domain.free.keys()
+        if not (known and never_negative(turns, scene.subject.domain.bounds())):
+            return None
+        total = total * turns
+    return total
+
+
+def _fitting(site: Site, distance: Poly, bound: Poly, cap: int) -> Statement:
     """At most ``cap``; no number of sets is negative, nor 0 where there is one."""
 
     def build(scene: Scene) -> Stated:
         event = scene.anywhere(site)
-        none = both(*event.exists, less(bound, 1))
+        none = both(*event.exists, less(distance, 1)) if bound != number(1) else FALSE
         return stated(either(negation(at_least(cap, bound)), less(bound, 0), none))
 
     return build
@@ -163,7 +179,10 @@ def _spaced(match: Match, distance: Poly, loop: int) -> Statement:
     def build(scene: Scene) -> Stated:
         first, then, given = _two_sets(scene, match)
         outer = [equal(a, b) for a, b in zip(first.turns[:loop], then.turns[:loop], strict=True)]
-        return stated(*given, *outer, less(then.turns[loop], first.turns[loop] + distance))
+        apart = differ(
+            then.turns[loop], first.turns[loop]
+        )  # those of one turn are counted, or there are none
+        return stated(*given, *outer, apart, less(then.turns[loop], first.turns[loop] + distance))
 
     return build
 

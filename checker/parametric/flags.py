@@ -11,7 +11,7 @@ from .atoms import Ring
 from .conditions import Condition, is_needed, largest, suffices, within
 from .formula import Formula, at_least, differ, either, equal, less
 from .memory import ordered
-from .polynomial import Poly, number, symbol
+from .polynomial import Poly, never_negative, number, symbol
 from .program import Match, Program
 from .question import Happening, Question, before
 from .sites import Site
@@ -96,14 +96,31 @@ def backlogs(program: Program) -> Iterator[tuple[Site, Backlog | None]]:
 def _backlog(program: Program, match: Match) -> Backlog | None:
     last = len(match.set.loops) - 1
     for loop in range(last, min(last, 1) - 1, -1):
-        if loop < last and not _single(program, match, loop):
+        single = loop == last or _single(program, match, loop)
+        times = number(1) if single else _turns_within(program, match.set, loop)
+        if times is None:
             continue
         spread = loop > 1 and _single(program, match, loop - 1)  # how far apart within it is no matter
         for distance, bound in ((number(1), number(1)),) if spread else _distances(program, match, loop):
             alone = distance == bound or _apart(program, match, distance, loop)
             if alone and _taken_before(program, match, distance, loop):
-                return Backlog(match.set, bound, distance, loop)
+                return Backlog(match.set, bound * times, distance, loop)
     return None
+
+
+def _turns_within(program: Program, site: Site, loop: int) -> Poly | None:
+    """How many turns the loops within ``loop`` have; None: not known."""
+    question = Question(program)
+    happening = question.happen(site, question.core(site.role))
+    translator = question.translator(happening)
+    bounds, total = program.domain.bounds(), number(1)
+    for inner in site.loops[loop + 1 :]:
+        turns = translator.value(inner.stop) - translator.value(inner.start)
+        known = inner.step == 1 and turns.symbols <= program.domain.free.keys()
+        if not (known and never_negative(turns, bounds)):
+            return None
+        total = total * turns
+    return total
 
 
 def _distances(program: Program, match: Match, loop: int) -> Iterator[tuple[Poly, Poly]]:
@@ -117,6 +134,8 @@ def _distances(program: Program, match: Match, loop: int) -> Iterator[tuple[Poly
         if isinstance(atom, Ring):
             yield atom.modulus, number(1)
     shifts = [match.shift[loop], *(other.shift[loop] for other in program.matches if loop < len(other.shift))]
+    if loop < len(match.set.loops) - 1:  # what is awaited in the inner turn after may be taken a turn later
+        shifts += [shift + 1 for shift in shifts]
     sizes = [*shifts, *([depth] if depth is not None else []), *map(symbol, program.domain.free)]
     for size in dict.fromkeys(sizes):
         if size != number(0):
@@ -141,10 +160,14 @@ def _single(program: Program, match: Match, loop: int) -> bool:
 
 
 def _apart(program: Program, match: Match, distance: Poly, loop: int) -> bool:
-    """Whether two sets of one id are at least ``distance`` turns apart, if their outer turns are equal."""
+    """Whether two sets of one id are at least ``distance`` turns apart, if their outer turns are equal.
+
+    Those of one turn are not looked at.
+    """
     question, setting, earlier, given = _earlier(program, match)
     given += [equal(a, b) for a, b in zip(setting.turns[:loop], earlier.turns[:loop], strict=True)]
     given.append(less(setting.turns[loop], earlier.turns[loop] + distance))
+    given.append(differ(setting.turns[loop], earlier.turns[loop]))
     return question.excludes(*given)
 
 

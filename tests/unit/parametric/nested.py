@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from mc2proof.protocol.builder import ProtocolBuilder, segment_index, window
-from mc2proof.protocol.expr import Expr, both
+from mc2proof.protocol.expr import Const, Expr, both
 from mc2proof.protocol.program import Address, Origin, Pipe, Protocol, RegionKind, Role
 
 PART = 64
@@ -101,11 +101,13 @@ def chunks(*, early: bool = False) -> Protocol:
     return p.build()
 
 
-def handshakes(*, slots: int = 1, lag: int | None = None, released: bool = True) -> Protocol:
+def handshakes(
+    *, slots: int = 1, lag: int | None = None, released: bool = True, one_flag: bool = False
+) -> Protocol:
     """Every chunk has its own flag, set in the inner loop and awaited in the matching one.
 
     The chunks of ``slots`` tiles fill the ring; the release of a chunk is awaited ``lag`` tiles later, which
-    is as many unless given.
+    is as many unless given. ``one_flag``: all chunks have the same.
     """
     lag = slots if lag is None else lag
     p = ProtocolBuilder("nested-handshakes")
@@ -120,20 +122,23 @@ def handshakes(*, slots: int = 1, lag: int | None = None, released: bool = True)
         slot = tile % slots if slots > 1 else 0
         return Address(heap, ((slot * ranks + source) * count + chunk) * PART)
 
+    def flag(chunk: Expr) -> Expr:
+        return Const(3) if one_flag else chunk
+
     aiv, aic = p.role(Role.AIV), p.role(Role.AIC)
     with aiv.loop("tile", tiles) as tile, aiv.loop("chunk", count) as chunk:
         if released:
             with aiv.when(tile >= lag):
-                aiv.wait_flag(Pipe.MTE3, chunk)
+                aiv.wait_flag(Pipe.MTE3, flag(chunk))
                 aiv.barrier()
         with aiv.when(both(p.block < ranks, p.block.ne(p.rank))):
             source = Address(a, ((tile * ranks + p.block) * count + chunk) * PART)
             aiv.put(p.block, place(tile, p.rank, chunk), source, PART)
             aiv.quiet(p.block)
         aiv.barrier()
-        aiv.set_flag(Pipe.MTE3, chunk)
+        aiv.set_flag(Pipe.MTE3, flag(chunk))
     with aic.loop("tile", tiles) as tile, aic.loop("chunk", count) as chunk:
-        aic.wait_flag(Pipe.MTE2, chunk)
+        aic.wait_flag(Pipe.MTE2, flag(chunk))
         s = segment_index("s")
         origin = Origin(s, Address(a, ((tile * ranks + p.rank) * count + chunk) * PART))
         aic.compute(
@@ -143,5 +148,5 @@ def handshakes(*, slots: int = 1, lag: int | None = None, released: bool = True)
         )  # fmt: skip
         if released:
             with aic.when(tile + lag < tiles):
-                aic.set_flag(Pipe.FIX, chunk)
+                aic.set_flag(Pipe.FIX, flag(chunk))
     return p.build()

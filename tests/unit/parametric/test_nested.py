@@ -97,6 +97,20 @@ def test_what_is_wrong_in_loops_in_loops(name: str) -> None:
     assert {verdicts(report)[row] for row in ("deadlock-freedom", "flag-balance", "layout")} == {"PROVED"}
 
 
+def test_one_flag_for_all_chunks_of_a_tile(certified: Make, file_of: FileOf) -> None:
+    protocol, free = handshakes(one_flag=True), ("ranks", "tile_cnt", "chunks")
+    (row,) = prove_for_all([protocol], {}, free, properties=["flag-range"]).results
+    assert (row.verdict.value, row.holds_when) == ("VIOLATED", "2 * chunks <= 15")
+    report, made = certified(protocol, (row.holds_when,), ("flag-range", "deadlock-freedom"), free=free)
+    assert set(verdicts(report).values()) == {"PROVED"}
+    assert made.certificate.left_out == {}
+    (found,) = audit(file_of(made), [protocol])
+    assert found.problems == []
+    values = {"ranks": 2, "blocks": 2, "tile_cnt": 4}
+    assert errors_at(protocol, {**values, "chunks": 7}) == set()
+    assert errors_at(protocol, {**values, "chunks": 16}) == {"flag-range"}
+
+
 def _swapped(plain: Data) -> None:
     """Two ranks of the inner loop that ends with the set."""
     offset = plain["ranks"]["offset"]
