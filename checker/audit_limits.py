@@ -179,9 +179,8 @@ def _spaced(match: Match, distance: Poly, loop: int) -> Statement:
     def build(scene: Scene) -> Stated:
         first, then, given = _two_sets(scene, match)
         outer = [equal(a, b) for a, b in zip(first.turns[:loop], then.turns[:loop], strict=True)]
-        apart = differ(
-            then.turns[loop], first.turns[loop]
-        )  # those of one turn are counted, or there are none
+        # those of one turn are counted, or there are none
+        apart = differ(then.turns[loop], first.turns[loop])
         return stated(*given, *outer, apart, less(then.turns[loop], first.turns[loop] + distance))
 
     return build
