@@ -9,6 +9,7 @@ kept by content in a folder (`sweep_cache`), so that an interrupted sweep goes o
 from __future__ import annotations
 
 import hashlib
+import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, fields, is_dataclass
@@ -150,7 +151,11 @@ def _start(job: Job) -> None:
 
 
 def _start_process(job: Job) -> None:
-    """Begin in a process of the pool, which ends with its parent, however that ends."""
+    """Begin in a process of the pool, which ends with its parent, however that ends.
+
+    Ctrl-C reaches the pool too; one that lost a process to it would be waited for without end.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()
     _start(job)
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import signal
 import subprocess
 import time
@@ -98,10 +99,11 @@ def test_an_interrupted_sweep_goes_on(run: Callable, tmp_path: Path, command: Si
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     )
     while len(list(kept.rglob("*.json"))) < 20 and process.poll() is None:
         time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the processes of the pool get it too
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (130, "", "mc2proof: interrupted\n")
     assert 20 <= len(list(kept.rglob("*.json"))) < 512
