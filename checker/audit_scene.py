@@ -34,6 +34,7 @@ from .parametric.formula import (
     equal,
     less,
     negation,
+    upper_bounds,
 )
 from .parametric.polynomial import Bounds, Poly, number, symbol
 from .parametric.sites import Site, absent_of, sites_of
@@ -220,7 +221,7 @@ class Scene:
             found.setdefault(name, Bounds(number(0)))
         highs: dict[str, list[Poly]] = {}
         for part in given:
-            for name, high in _upper(part):
+            for name, high in upper_bounds(part):
                 if "#" in name and name in found:
                     highs.setdefault(name, []).append(high)
         for name, some in highs.items():
@@ -358,13 +359,3 @@ def _nonnegative(part: Formula) -> Iterator[str]:
         (name,) = part.poly.symbols
         if part.poly == symbol(name):
             yield name
-
-
-def _upper(part: Formula) -> Iterator[tuple[str, Poly]]:
-    """Upper bounds of single symbols that ``part`` states outright."""
-    if isinstance(part, Compare) and part.op == ">=":
-        for monomial, factor in part.poly.terms:
-            if len(monomial) == 1 and factor == -1:
-                rest = part.poly + symbol(monomial[0])
-                if monomial[0] not in rest.symbols:
-                    yield monomial[0], rest

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from .cinteger import CType
 from .expr import Const, Element, Expr, Var, VarKind, binary, call, cast, select, variables, walk
@@ -37,14 +38,17 @@ def closed_forms(protocol: Protocol, powers: Iterable[str] = ()) -> Protocol:
     return replace(protocol, programs=programs)
 
 
-def _substituted(expr: Expr, values: Values) -> Expr:
-    """``expr`` with the locals that are known."""
+T = TypeVar("T")
+
+
+def _substituted(node: T, values: Values) -> T:
+    """``node`` (an expression, a statement, an address) with the locals that are known."""
 
     def value(var: Var) -> Expr:
         known = values.get(var.name) if var.kind is VarKind.LOCAL else None
         return var if known is None else known
 
-    return renamed(expr, value)
+    return renamed(node, value)
 
 
 def _is_known(expr: Expr, values: Values) -> bool:
@@ -94,16 +98,12 @@ class _Rewriter:
         return [self.replaced(statement, values)]
 
     def replaced(self, statement: Statement, values: Values) -> Statement:
-        def value(var: Var) -> Expr:
-            known = values.get(var.name) if var.kind is VarKind.LOCAL else None
-            return var if known is None else known
-
         match statement:
             case While(condition=condition):
                 return replace(statement, condition=_substituted(condition, values))
             case Load(word=word):
-                return replace(statement, word=renamed(word, value))
-        return renamed(statement, value)
+                return replace(statement, word=_substituted(word, values))
+        return _substituted(statement, values)
 
     # --- branches -------------------------------------------------------------------------------
 
