@@ -59,7 +59,7 @@ def prove(
         rest |= {"shape": parse_shape(shape), "facts": reading["facts"]}
     write = writer(output)
     with progress() as tell:
-        protocols = face.load(*sources, **(reading if shape is None else read_with(sources, reading)))
+        protocols = face.load(*sources, **read_with(sources, reading, shape))
         spare_inputs(output, files_read(protocols))
         spare_inputs(rest["certificate"], files_read(protocols))
         report = face.prove(protocols, settings=values, progress=tell, **rest)
@@ -108,7 +108,7 @@ def plan(
     rest["settings"] = merge(("--set", *parse_setting(text)) for text in settings)
     write = writer(output)
     with progress() as tell:
-        protocols = face.load(*sources, **read_with(sources, reading))
+        protocols = face.load(*sources, **read_with(sources, reading, shape))
         spare_inputs(output, files_read(protocols))
         made = face.plan(shape, protocols=protocols, facts=reading["facts"], progress=tell, **rest)
     write([line(made.to_json())] if form == "json" else render_plan(made))
@@ -160,7 +160,7 @@ def minimize(
         rest |= {"shape": parse_shape(shape), "facts": reading["facts"]}
     write = writer(output)
     with progress() as tell:
-        protocols = face.load(*sources, **(reading if shape is None else read_with(sources, reading)))
+        protocols = face.load(*sources, **read_with(sources, reading, shape))
         spare_inputs(output, files_read(protocols))
         answer = asked(protocols, settings=values, progress=tell, **rest)
     write([line(answer.to_json())] if form == "json" else render_minimized(answer))
@@ -214,7 +214,7 @@ def sweep(
         rest |= {"shape": parse_shape(shape), "facts": reading["facts"]}
     write = writer(output)
     with progress() as tell:
-        protocols = face.load(*sources, **(reading if shape is None else read_with(sources, reading)))
+        protocols = face.load(*sources, **read_with(sources, reading, shape))
         spare_inputs(output, files_read(protocols))
         result = sweeping.sweep(axes, protocols, progress=tell, **rest)
     if form == "json":

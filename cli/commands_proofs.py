@@ -119,6 +119,6 @@ def _for_all(
     shape = rest.pop("shape")
     if shape is not None:
         rest |= {"shape": parse_shape(shape), "facts": reading["facts"]}
-    protocols = face.load(*sources, **(reading if shape is None else read_with(sources, reading)))
+    protocols = face.load(*sources, **read_with(sources, reading, shape))
     spare_inputs(output, files_read(protocols))
     return protocols, rest

@@ -50,7 +50,7 @@ def fuzz(
     asked = Asked(*(rest.pop(name) for name in ("examples", "seed", "timing", "dtype", "reproduce")))
     reading = {name: rest.pop(name) for name in READING}
     with progress() as tell:
-        protocols = face.load(*sources, **(reading if shape is None else read_with(sources, reading)))
+        protocols = face.load(*sources, **read_with(sources, reading, shape))
         results = run_programs(
             protocols,
             values,

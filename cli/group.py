@@ -40,11 +40,11 @@ READING = ("entry", "facts", "defines", "undefines", "include_dirs")
 """The options that say how sources are read: the arguments of `face.load`."""
 
 
-def read_with(sources: tuple[str, ...], reading: dict[str, Any]) -> dict[str, Any]:
-    """``reading`` where there is a shape: without kernel headers, facts are for the host's rules alone."""
+def read_with(sources: tuple[str, ...], reading: dict[str, Any], shape: object) -> dict[str, Any]:
+    """``reading``; where there is a shape and no kernel header, facts are for the host's rules alone."""
     from mc2proof.face import has_headers
 
-    return reading if has_headers(sources) else reading | {"facts": None}
+    return reading if shape is None or has_headers(sources) else reading | {"facts": None}
 
 
 def read_again(sources: tuple[str, ...], reading: dict[str, Any]) -> list[str]:
